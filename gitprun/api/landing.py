@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gitprun.api.landings import IN_PLACE, LandedBranch, Landing, LandingVerdict
+from gitprun.api.landings import LandedBranch, Landing, LandingVerdict
 from gitprun.api.opened import Opened
 from gitprun.api.refusals import UnitReason
 from gitprun.api.settings import MergeRequest, landing_options, require_findings, settings_of
 from gitprun.api.stopping import Stop
 from gitprun.model.errors import OperationRefused, UsageProblem
+from gitprun.model.findings import IN_PLACE
 from gitprun.model.names import is_run_id
 from gitprun.model.units import Verdict, join_few
 

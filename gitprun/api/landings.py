@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from gitprun.api.schema import OPTIONAL, PRIVATE
 
@@ -11,26 +11,7 @@ if TYPE_CHECKING:
     from gitprun.api.details import CheckOutcome
     from gitprun.api.outcomes import ReviewedResult
     from gitprun.api.refusals import UnitReason
-    from gitprun.model.findings import ConflictPath, ResolvedPath, Suspect
-
-LandedState = Literal[
-    "landed",
-    "would-land",
-    "conflict",
-    "already-contained",
-    "nothing-to-merge",
-    "unrelated",
-    "unverified",
-    "red",
-    "refused",
-    "empty",
-    "suspect",
-    "drops",
-    "held",
-    "not-tried",
-]
-# What keeps nobody waiting: it is in, or there was nothing to bring in.
-IN_PLACE: tuple[LandedState, ...] = ("landed", "would-land", "already-contained", "nothing-to-merge")
+    from gitprun.model.findings import ConflictPath, LandedState, ResolvedPath, Suspect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

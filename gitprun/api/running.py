@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,17 +17,16 @@ from gitprun.api.reading import as_event, read_run
 from gitprun.api.stopping import Stop
 from gitprun.api.unseen import warn_behind, warn_pruning, warn_units
 from gitprun.api.values import RunStatus
-from gitprun.ledger.events import Event
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
 from gitprun.model.names import is_run_id
 from gitprun.model.plan import Plan, Settings
 
 if TYPE_CHECKING:
-    from gitprun.ledger.events import RunState
-    from gitprun.runs.context import RunContext
+    from gitprun.ledger.events import Event, RunState
+    from gitprun.runs.context import Coordinator, RunContext
     from gitprun.runs.dispatch import RunReport
-    from gitprun.runs.resume import Resumed
+    from gitprun.runs.resume import Occupied, Resumed
     from gitprun.runs.stopping import AtWork
 
 # The ladder takes three times [run] grace (5 s); what the workers did is captured after that.
@@ -81,29 +80,15 @@ class RunOutcome:
     @property
     def good(self) -> bool:
         """Check whether every unit succeeded and its work is verified."""
-        return succeeded(self.states.values())
+        from gitprun.ledger.outcome import succeeded
 
-
-def succeeded(states: Iterator[str] | Sequence[str] | object) -> bool:
-    """Check whether all of these final states let a whole run count as a success."""
-    from gitprun.ledger.outcome import succeeded as is_good
-
-    assert not isinstance(states, str)
-    return all(map(is_good, states))  # type: ignore[call-overload]
-
-
-def _own_ledger(opened: Opened, listener: RunListener) -> Ledger:
-    """Return a ledger object of this run's own, so that two runs of one process do not hear each other's events."""
-    ledger = Ledger(opened.repository.state, opened.ledger.clock)
-    ledger.listeners.append(lambda event: listener.event(as_event(event)))
-    return ledger
+        return all(map(succeeded, self.states.values()))
 
 
 def run_plan(
     opened: Opened, plan: Plan, *, source: str = "", stop: Stop | None = None, listener: RunListener | None = None
 ) -> RunOutcome:
     """Run a plan to its end; raises PrunError before anything was made, also where it needs an approval."""
-    from gitprun.runs.context import Coordinator
     from gitprun.runs.dispatch import run_plan as work
 
     heard = listener or RunListener()
@@ -119,13 +104,23 @@ def run_plan(
             # These are only words: a look at the checkout that does not succeed must not end a run.
             return
 
-    coordinator = Coordinator(
-        ledger=_own_ledger(opened, heard),
+    return _outcome(work(opened.repository, plan, _coordinator(opened, heard, stop, announce), plan_source=source))
+
+
+def _coordinator(
+    opened: Opened, listener: RunListener, stop: Stop | None, announce: Callable[[RunContext, int], None]
+) -> Coordinator:
+    """Return what a run goes on with; its ledger is its own, so that two runs do not hear each other's events."""
+    from gitprun.runs.context import Coordinator
+
+    ledger = Ledger(opened.repository.state, opened.ledger.clock)
+    ledger.listeners.append(lambda event: listener.event(as_event(event)))
+    return Coordinator(
+        ledger=ledger,
         stop=stop or Stop(),
-        heard=lambda unit, progress: heard.progress(unit, f"{progress.kind}: {progress.text}"),
+        heard=lambda unit, progress: listener.progress(unit, f"{progress.kind}: {progress.text}"),
         announce=announce,
     )
-    return _outcome(work(opened.repository, plan, coordinator, plan_source=source))
 
 
 def _outcome(report: RunReport) -> RunOutcome:
@@ -222,18 +217,33 @@ class ResumeOptions:
 class Onlooker:
     """Follows one run that another process works on; ``past`` are its events so far, ``pid`` who works on it now."""
 
-    def __init__(self, opened: Opened, run: RunState) -> None:
+    def __init__(self, opened: Opened, busy: Occupied) -> None:
         from gitprun.ledger.settings import recall
         from gitprun.runs.follow import Follower
 
-        self.run, self.pid = run.id, 0
-        self.units = tuple(unit.id for unit in recall(opened.repository.state, run).units)
-        self._follower = Follower(opened.ledger, run.id)
+        self.run, self.coordinator = str(busy.run.id), busy.coordinator
+        self.units = tuple(unit.id for unit in recall(opened.repository.state, busy.run).units)
+        self._follower = Follower(opened.ledger, busy.run.id)
         self.past = [*map(as_event, self._follower.past)]
 
+    @property
+    def pid(self) -> int:
+        """Return the process that works on it now."""
+        return self.coordinator.pid
 
-# Watches until the run ends or its coordinator is gone; called with the onlooker and what waits for the end.
-Watching = Callable[[Onlooker, Callable[[Stop, Callable[[LedgerEvent], None]], bool]], bool]
+    def follow(self, stop: Stop, heard: Callable[[LedgerEvent], None]) -> bool:
+        """Wait until the run has ended, its coordinator is gone or ``stop`` is set; return whether it has ended."""
+
+        def hear(event: Event) -> None:
+            # Kept, so that whoever watches on after a change of hands knows all there is.
+            self.past.append(as_event(event))
+            heard(self.past[-1])
+
+        return self._follower.follow(self.coordinator, stop, hear) is not None
+
+
+# Watches until the run ends or its coordinator is gone; returns whether it ended.
+Watching = Callable[[Onlooker], bool]
 
 
 def take_over(opened: Opened, name: str | None, options: ResumeOptions, watching: Watching | None = None) -> Takeover:
@@ -262,32 +272,13 @@ def take_over(opened: Opened, name: str | None, options: ResumeOptions, watching
         except Over:
             return Takeover(opened, ended=opened.history().runs[str(name)])
         except Occupied as problem:
-            busy = problem
-        if watching is None or not options.watch:
-            raise busy
-        if onlooker is None:
-            name, onlooker = busy.run.id, Onlooker(opened, busy.run)
-        # Who works on it may change while it is watched.
-        onlooker.pid = busy.coordinator.pid
-        ended = watching(onlooker, _follow(onlooker, busy))
-        if ended:
+            if watching is None or not options.watch:
+                raise
+            if onlooker is None:
+                name, onlooker = problem.run.id, Onlooker(opened, problem)
+            onlooker.coordinator = problem.coordinator
+        if watching(onlooker):
             return Takeover(opened, ended=opened.history().runs[str(name)])
-
-
-def _follow(onlooker: Onlooker, busy: Occupied) -> Callable[[Stop, Callable[[LedgerEvent], None]], bool]:
-    def follow(stop: Stop, heard: Callable[[LedgerEvent], None]) -> bool:
-        def hear(event: Event) -> None:
-            # Kept, so that whoever watches on after a change of hands knows all there is.
-            onlooker.past.append(as_event(event))
-            heard(onlooker.past[-1])
-
-        return onlooker._follower.follow(busy.coordinator, stop, hear) is not None
-
-    return follow
-
-
-if TYPE_CHECKING:
-    from gitprun.runs.resume import Occupied
 
 
 class Takeover:
@@ -315,7 +306,6 @@ class Takeover:
 
     def work(self, *, stop: Stop | None = None, listener: RunListener | None = None) -> RunOutcome:
         """Work on what is missing, to the end."""
-        from gitprun.runs.context import Coordinator
         from gitprun.runs.resume import resume_run
 
         heard, resumed = listener or RunListener(), self._resumed
@@ -334,12 +324,7 @@ class Takeover:
                 )
             )
 
-        coordinator = Coordinator(
-            ledger=_own_ledger(self._opened, heard),
-            stop=stop or Stop(),
-            heard=lambda unit, progress: heard.progress(unit, f"{progress.kind}: {progress.text}"),
-            announce=announce,
-        )
+        coordinator = _coordinator(self._opened, heard, stop, announce)
         return _outcome(resume_run(self._opened.repository, resumed, coordinator))
 
 

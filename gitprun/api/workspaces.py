@@ -9,13 +9,8 @@ from gitprun.api.schema import OPTIONAL, PRIVATE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkspaceStatus:
-    """One workspace; ``state`` is its unit's, ``orphan`` (nobody knows it) or ``yours`` (a worktree prun never made).
-
-    ``there``: its folder is the one prun made; ``ahead`` counts commits of its own, ``dirty`` files that are in no
-    commit of prun's (null: that cannot be told), ``size`` is in bytes, ``since`` in seconds since 1970, ``age`` in
-    seconds.
-    """
+class OrphanedWorkspace:
+    """A folder that looks like a workspace and that no row of the ledger knows."""
 
     name: str
     run: str
@@ -32,6 +27,17 @@ class WorkspaceStatus:
     dirty: int | None
     size: int | None
     note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceStatus(OrphanedWorkspace):
+    """One workspace; ``state`` is its unit's, ``orphan`` (nobody knows it) or ``yours`` (a worktree prun never made).
+
+    ``there``: its folder is the one prun made; ``ahead`` counts commits of its own, ``dirty`` files that are in no
+    commit of prun's (null: that cannot be told), ``size`` is in bytes, ``since`` in seconds since 1970, ``age`` in
+    seconds.
+    """
+
     age: float | None
 
 
@@ -211,27 +217,6 @@ class PinnedWork:
     files: int
     size: int
     whole: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrphanedWorkspace:
-    """A folder that looks like a workspace and that no row of the ledger knows."""
-
-    name: str
-    run: str
-    unit: str
-    kind: str
-    state: str
-    path: str
-    there: bool
-    branch: str | None
-    base: str | None
-    since: float | None
-    locked: str | None
-    ahead: int | None
-    dirty: int | None
-    size: int | None
-    note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import click
 
-from gitprun.api.events import LedgerEvent
 from gitprun.api.plans import RunOptions, read_plan_file, require_approved_plan, single_unit
 from gitprun.api.repo import Repo
 from gitprun.api.running import Onlooker, ResumeOptions, RunBegun, RunListener, RunOutcome, run_plan, take_over
@@ -167,8 +166,8 @@ def _words(said: str | list[str]) -> list[str]:
 def _resume(repo: Repo, name: str | None, options: ResumeOptions, after: Afterwards) -> int:
     """Go on with a run, or watch who is at it already, and report as a run does."""
 
-    def watching(onlooker: Onlooker, follow: Callable[[Stop, Callable[[LedgerEvent], None]], bool]) -> bool:
-        return _watch(onlooker, follow, as_json=after.as_json)
+    def watching(onlooker: Onlooker) -> bool:
+        return _watch(onlooker, as_json=after.as_json)
 
     taken = take_over(repo.opened, name, options, watching)
     if taken.outcome is not None:
@@ -187,7 +186,7 @@ def _resume(repo: Repo, name: str | None, options: ResumeOptions, after: Afterwa
     return _report(repo, taken.units, taken.work, begun, after)
 
 
-def _watch(onlooker: Onlooker, follow: Callable[[Stop, Callable[[LedgerEvent], None]], bool], *, as_json: bool) -> bool:
+def _watch(onlooker: Onlooker, *, as_json: bool) -> bool:
     """Show a run that another process works on until it ends; a signal ends only the looking. Return whether it did."""
     screen = Watch(onlooker.units, as_json=as_json, on_interrupt="Ctrl-C ends the watching only")
     for event in onlooker.past:
@@ -197,7 +196,7 @@ def _watch(onlooker: Onlooker, follow: Callable[[Stop, Callable[[LedgerEvent], N
         if not as_json:
             say(f"run {run}: process {pid} works on it; watching (Ctrl-C ends the watching only)")
         with screen.shown():
-            ended = follow(stop, screen.on_event)
+            ended = onlooker.follow(stop, screen.on_event)
     if ended:
         return True
     if caught:

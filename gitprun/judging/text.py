@@ -19,7 +19,7 @@ from gitprun.resolvers.base import FileConflict, Refused, Resolved
 from gitprun.resolvers.cascade import CascadeResult, StrategyRefusal, prepare, run_cascade
 
 if TYPE_CHECKING:
-    from gitprun.judging.hotspots import Policy
+    from gitprun.judging.hotspots import Hotspot, Policy
 
 _T = TypeVar("_T")
 SEVERAL_BASES = "not tried: the histories have several merge bases"
@@ -188,14 +188,14 @@ def _find_rerere(conflict: FileConflict, means: Means, marked: bytes | None) -> 
 
 def _apply_policies(conflict: FileConflict, means: Means) -> ResolvedText | list[StrategyRefusal]:
     """Settle a conflict as it is configured for its path, then by the strategy; else say why each policy refuses."""
-    from gitprun.judging.hotspots import Hotspot, hotspot_for, settle
+    from gitprun.judging.hotspots import Hotspot, hotspot_for
 
     refused = []
     hotspot = hotspot_for(conflict.path, means.hotspots)
     rows = [] if hotspot is None else [(hotspot, False)]
     rows += [] if means.strategy is None else [(Hotspot(conflict.path, means.strategy), True)]
     for row, forced in rows:
-        answer = run_guarded(lambda each, row=row: settle(each, row), conflict, means.state)  # type: ignore[misc]
+        answer = _settle_guarded(conflict, row, means.state)
         if isinstance(answer, Resolved):
             return ResolvedText(answer, forced=forced)
         # Why -X refuses, nobody asked: what it is for is said by the others.
@@ -205,14 +205,18 @@ def _apply_policies(conflict: FileConflict, means: Means) -> ResolvedText | list
 
 def policy_for(conflict: FileConflict, state: Path | None) -> Policy | None:
     """Return a policy that would settle a conflict without picking a side, if a hotspot named it."""
-    from gitprun.judging.hotspots import WITHOUT_SIDES, Hotspot, settle
+    from gitprun.judging.hotspots import WITHOUT_SIDES, Hotspot
 
     for policy in WITHOUT_SIDES:
-        row = Hotspot(conflict.path, policy)
-        answer = run_guarded(lambda each, row=row: settle(each, row), conflict, state)  # type: ignore[misc]
-        if isinstance(answer, Resolved):
+        if isinstance(_settle_guarded(conflict, Hotspot(conflict.path, policy), state), Resolved):
             return policy
     return None
+
+
+def _settle_guarded(conflict: FileConflict, hotspot: Hotspot, state: Path | None) -> Resolved | Refused:
+    from gitprun.judging.hotspots import settle
+
+    return run_guarded(lambda each: settle(each, hotspot), conflict, state)
 
 
 def faults_of_hand(doubts: Doubts) -> tuple[str, ...]:

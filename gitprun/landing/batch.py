@@ -9,7 +9,8 @@ from gitprun.git.store import store_of
 from gitprun.git.trees import tree_of
 from gitprun.landing.build import Built, build_merge
 from gitprun.landing.context import LandingContext
-from gitprun.landing.plan import SETTLED, Candidate, ItemState, LandingItem
+from gitprun.landing.plan import Candidate, LandingItem
+from gitprun.model.findings import IN_PLACE, LandedState
 from gitprun.model.names import Oid
 from gitprun.model.units import Verdict
 
@@ -50,7 +51,7 @@ def build_batch(site: LandingContext, ordered: Sequence[Candidate], batch: Batch
             batch = batch.and_built(built)
             continue
         batch = batch.and_item(built)
-        if not site.options.keep_going and built.state not in SETTLED:
+        if not site.options.keep_going and built.state not in IN_PLACE:
             return leave_out(batch, ordered[number + 1 :], candidate)
     return batch
 
@@ -76,7 +77,7 @@ def leave_out(batch: Batch, rest: Sequence[Candidate], cause: Candidate) -> Batc
     )
 
 
-def set_aside(batch: Batch, state: ItemState, reason: str, verdict: Verdict | None) -> Batch:
+def set_aside(batch: Batch, state: LandedState, reason: str, verdict: Verdict | None) -> Batch:
     """Take every branch out of a batch again."""
     taken = {built.item.candidate for built in batch.taken}
     # All of them are red only where the target was: what was checked says nothing about any one.

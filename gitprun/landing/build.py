@@ -19,12 +19,12 @@ from gitprun.landing.conflicts_committed import find_jj_conflict
 from gitprun.landing.context import LandingContext
 from gitprun.landing.guard import find_obstacle
 from gitprun.landing.history import describe_replaced, explain_unrelated
-from gitprun.landing.plan import Candidate, ItemState, LandingItem, render_message, unproved
+from gitprun.landing.plan import Candidate, LandingItem, render_message, unproved
 from gitprun.landing.squashed import Fork, find_held_part, find_holder
 from gitprun.landing.taken_back import describe_reverted
 from gitprun.landing.uncommitted import detached_ahead, dirty_checkout
 from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, OperationRefused
-from gitprun.model.findings import EVERY_FINDING, Suspect, accepts
+from gitprun.model.findings import EVERY_FINDING, LandedState, Suspect, accepts
 from gitprun.model.names import Oid, short
 
 NO_HISTORY = (
@@ -283,7 +283,7 @@ def _contained(site: LandingContext, tip: Oid, candidate: Candidate) -> LandingI
     return _item(candidate, "nothing-to-merge", "it has no commit of its own")
 
 
-def _item(candidate: Candidate, state: ItemState, reason: str) -> LandingItem:
+def _item(candidate: Candidate, state: LandedState, reason: str) -> LandingItem:
     return LandingItem(candidate=candidate, state=state, reason=reason)
 
 

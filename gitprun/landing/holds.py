@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from gitprun.landing.plan import LandingItem, LandingReport
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
@@ -16,6 +12,9 @@ from gitprun.ledger.events import Event, History
 from gitprun.ledger.held import MOST_FINDINGS, MOST_WORDS, HeldBranch, held_row, read_held
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import PrunError
+
+if TYPE_CHECKING:
+    from gitprun.landing.plan import LandingItem, LandingReport
 
 
 def remember_held(ledger: Ledger, report: LandingReport) -> LandingReport:
@@ -83,10 +82,10 @@ def held_branches(report: LandingReport) -> tuple[HeldBranch, ...]:
     Those that wait for a drift to be settled are not among them: the drift itself is remembered, until it is.
     """
     # Inside, for those who only read what is held need not load how branches land.
-    from gitprun.landing.plan import SETTLED
+    from gitprun.model.findings import IN_PLACE
 
     # Nobody has to do anything about these, or another branch is the reason.
-    passed_over = (*SETTLED, "empty", "not-tried")
+    passed_over = (*IN_PLACE, "empty", "not-tried")
     wanted = (item for item in report.items if item.state not in passed_over and not item.candidate.drift)
     return tuple(_held(report, item) for item in wanted)
 

@@ -8,30 +8,12 @@ from typing import Literal
 
 from gitprun.judging.hotspots import Hotspot, Policy
 from gitprun.landing.undo_plan import TakenOut
-from gitprun.model.findings import CHECK_AGAIN, ConflictPath, ResolvedPath, Suspect
+from gitprun.model.findings import CHECK_AGAIN, ConflictPath, LandedState, ResolvedPath, Suspect
 from gitprun.model.names import Oid
 from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAX_DELETED, MAY_CHANGE, Settings, VerifyView
 from gitprun.model.units import Verdict, VerifySandbox
 
-ItemState = Literal[
-    "landed",
-    "would-land",
-    "conflict",
-    "already-contained",
-    "nothing-to-merge",
-    "unrelated",
-    "unverified",
-    "red",
-    "refused",
-    "empty",
-    "suspect",
-    "drops",
-    "held",
-    "not-tried",
-]
 Order = Literal["given", "safe", "captured"]
-# What keeps nobody waiting: it is in, or there was nothing to bring in.
-SETTLED: tuple[ItemState, ...] = ("landed", "would-land", "already-contained", "nothing-to-merge")
 DEFAULT_MESSAGE = "merge: ship {branch}"
 
 
@@ -155,7 +137,7 @@ class LandingItem:
     """
 
     candidate: Candidate
-    state: ItemState
+    state: LandedState
     commit: str = ""
     reason: str = ""
     conflicts: tuple[ConflictPath, ...] = ()

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from gitprun.landing.batch import Batch, build_batch, leave_out, set_aside
 from gitprun.landing.build import Built, build_merge
 from gitprun.landing.context import LandingContext
-from gitprun.landing.plan import SETTLED, Candidate, ItemState, LandingItem, News
+from gitprun.landing.plan import Candidate, LandingItem, News
 from gitprun.landing.prove import Proof
+from gitprun.model.findings import IN_PLACE, LandedState
 from gitprun.model.names import Oid
 from gitprun.model.units import Verdict
 
@@ -46,7 +47,7 @@ class Train:
             return self._set_aside(batch, unfit, verdict)
         return self._note_unproved(self._split(batch, verdict))
 
-    def _unfit(self, before: Verdict, verdict: Verdict) -> tuple[ItemState, str] | None:
+    def _unfit(self, before: Verdict, verdict: Verdict) -> tuple[LandedState, str] | None:
         """Return state and reason of all branches where the target itself, in the very same surroundings, is no better.
 
         Then nobody can be blamed: what the branches add to it is not what the checks speak of.
@@ -57,7 +58,7 @@ class Train:
             return "unverified", f"the merged tree is not proved: {verdict.reason}"
         return None
 
-    def _set_aside(self, batch: Batch, unfit: tuple[ItemState, str], verdict: Verdict) -> Batch:
+    def _set_aside(self, batch: Batch, unfit: tuple[LandedState, str], verdict: Verdict) -> Batch:
         """Take all out of the batch; who made it green by changing its checks is told so, whatever the target is."""
         taken = {built.item.candidate for built in batch.taken}
         aside, own = set_aside(batch, *unfit, verdict), self.proof.own_check
@@ -203,7 +204,7 @@ class Train:
                     batch = replace(batch.and_built(built), verdict=self.proof.check(built.commit))
                     continue
             batch = batch.and_item(built)
-            if not site.options.keep_going and built.state not in SETTLED:
+            if not site.options.keep_going and built.state not in IN_PLACE:
                 return leave_out(batch, self.ordered[number + 1 :], candidate)
         return self._note_unproved(batch)
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from gitprun.executors.base import Ending
-
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from gitprun.executors.lines import one_line
 from gitprun.ledger.rows import CheckRow, EndingRow, ExitRow, VerdictRow
@@ -16,6 +12,9 @@ from gitprun.model.contract import Result
 from gitprun.model.names import RunId
 from gitprun.model.prompts import subject_of
 from gitprun.model.units import Exit, Mode, Unit, Verdict
+
+if TYPE_CHECKING:
+    from gitprun.executors.base import Ending
 
 NO_RESULT = "the worker wrote no result file"
 

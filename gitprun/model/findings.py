@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 
 class MergeState(StrEnum):
@@ -25,6 +26,26 @@ class MergeState(StrEnum):
         """Check whether it lands without a person."""
         return self in (MergeState.CLEAN, MergeState.UNITED)
 
+
+# What comes of a branch that asks to land.
+LandedState = Literal[
+    "landed",
+    "would-land",
+    "conflict",
+    "already-contained",
+    "nothing-to-merge",
+    "unrelated",
+    "unverified",
+    "red",
+    "refused",
+    "empty",
+    "suspect",
+    "drops",
+    "held",
+    "not-tried",
+]
+# What keeps nobody waiting: it is in, or there was nothing to bring in.
+IN_PLACE: tuple[LandedState, ...] = ("landed", "would-land", "already-contained", "nothing-to-merge")
 
 # The kind of a conflict that a branch brings along: no merge of it opens anything.
 UNRESOLVED = "unresolved in jj"
