@@ -183,6 +183,7 @@ def _verify_commit(
     if settings.verify is None and (declared := checks_of_run(run)):
         settings = Settings(verify=declared).over(settings)
     settings = approved(opened, settings, yes=asked.approve)
+    # Read anew: the commit was found after the first reading, and this decides about walls.
     confined = came_confined([Candidate(branch=name, tip=commit)], opened.ledger.read().events)
     branch = name if is_branch(opened, name) else "prun-verify"
     answer = verify_commit(

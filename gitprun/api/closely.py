@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitprun.api.details import CheckOutcome, RejectedCommit, TrustTouch, UnitDetails
+from gitprun.api.details import CheckOutcome, RejectedCommit, TrustTouch, UnitDetails, check_outcomes
 from gitprun.api.rows import HeldStatus
 from gitprun.api.schema import plain
 from gitprun.api.units import fill
@@ -43,17 +43,4 @@ def unit_details(
 
 def checks_of(unit: UnitState) -> tuple[CheckOutcome, ...]:
     """Return what the checks of a unit said, in the order in which they ran."""
-    rows = unit.checked.checks if unit.checked is not None else ()
-    return tuple(
-        CheckOutcome(
-            command=row.command,
-            state=row.state,
-            code=row.code,
-            seconds=row.seconds,
-            log=row.log or "",
-            reason=row.reason,
-            changed=row.changed,
-            flaky=row.flaky,
-        )
-        for row in rows
-    )
+    return check_outcomes(unit.checked.checks if unit.checked is not None else ())

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from gitprun.api.rows import HeldStatus
 from gitprun.api.schema import OPTIONAL, Json
 from gitprun.api.values import UnitStatus
+
+if TYPE_CHECKING:
+    from gitprun.ledger.rows import CheckRow
+    from gitprun.model.units import CheckResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +27,23 @@ class CheckOutcome:
     reason: str = ""
     changed: tuple[str, ...] = ()
     flaky: bool = False
+
+
+def check_outcomes(rows: Iterable[CheckRow | CheckResult]) -> tuple[CheckOutcome, ...]:
+    """Copy what checks said, as the ledger has it or as they just ran."""
+    return tuple(
+        CheckOutcome(
+            command=row.command,
+            state=row.state,
+            code=row.code,
+            seconds=row.seconds,
+            log=row.log or "",
+            reason=row.reason,
+            changed=row.changed,
+            flaky=row.flaky,
+        )
+        for row in rows
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

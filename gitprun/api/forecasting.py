@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -53,8 +54,7 @@ def forecast(
 def _forecast_of(seen: Forecast) -> LandingForecast:
     from gitprun.ledger.held import accept_flags
 
-    counts = {state: sum(one.state == state for one in seen.meetings) for state in ("suspect", "conflict")}
-    counts |= {state: sum(one.state == state for one in seen.meetings) for state in ("settled", "clean")}
+    counts = Counter[str](one.state for one in seen.meetings)
     return LandingForecast(
         target=seen.target,
         tip=seen.tip,

@@ -108,6 +108,7 @@ def _review(opened: Opened, history: History, names: Sequence[str], *, refuse: b
     runs = [history.runs[name] for name in dict.fromkeys(wanted) if is_run_id(name) and name in history.runs]
     if not runs:
         return ()
+    from gitprun.api.units import reviewed
     from gitprun.ledger.review import incomplete, review_run
 
     found: list[Review] = []
@@ -125,23 +126,6 @@ def _review(opened: Opened, history: History, names: Sequence[str], *, refuse: b
                 f"git prun run --resume {run.id} runs the failed ones again; units that are named land as they are",
             )
     return tuple(reviewed(one) for one in found)
-
-
-def reviewed(one: Review) -> ReviewedResult:
-    """Copy what became of a unit's result."""
-    from gitprun.api.outcomes import ReviewedResult
-
-    return ReviewedResult(
-        run=one.run,
-        unit=one.unit,
-        state=one.state,
-        result=one.kind,
-        reason=one.reason,
-        state_dir=one.folder,
-        fields=one.fields,
-        claims=one.claims,
-        outside=one.outside,
-    )
 
 
 def landing_of(
@@ -196,24 +180,11 @@ def _landed(item: LandingItem, held: HeldBranch | None) -> LandedBranch:
 def _verdict(verdict: Verdict | None) -> LandingVerdict | None:
     if verdict is None:
         return None
-    from gitprun.api.details import CheckOutcome
+    from gitprun.api.details import check_outcomes
 
-    checks = tuple(
-        CheckOutcome(
-            command=one.command,
-            state=one.state,
-            code=one.code,
-            seconds=one.seconds,
-            log=one.log,
-            reason=one.reason,
-            changed=one.changed,
-            flaky=one.flaky,
-        )
-        for one in verdict.checks
-    )
     return LandingVerdict(
         state=verdict.state,
-        checks=checks,
+        checks=check_outcomes(verdict.checks),
         reason=verdict.reason,
         confined=verdict.confined,
         notes=verdict.notes,

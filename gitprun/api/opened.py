@@ -29,6 +29,10 @@ def hear_nobody(_notice: Notice) -> None:
     """Let what is told go unheard: a library is silent unless somebody listens."""
 
 
+def hear_no_line(_line: str) -> None:
+    """Have the lines that tell how it goes on go unheard."""
+
+
 def agree_to_nothing(_question: str, _rows: Sequence[str]) -> bool:
     """Return that nothing was agreed to: without somebody to ask nothing is approved."""
     return False

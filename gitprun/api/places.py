@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitprun.api.opened import Opened
+from gitprun.api.opened import Opened, hear_no_line
 from gitprun.api.settings import approve, find_moved, known_roots, settings_of, workspace_root
 from gitprun.api.stopping import Stop
 from gitprun.api.unseen import warn_unseen_by
@@ -81,10 +81,6 @@ class WorkspaceRequest:
     setup: bool = True
     # What the seed's scripts say by variables (LINK_NODE_MODULES, LINK_ENV_FILE, PRISMA_GENERATE).
     environment: Mapping[str, str] = field(default_factory=dict)
-
-
-def hear_no_line(_line: str) -> None:
-    """Have the lines that tell how it goes on go unheard."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitprun.api.opened import Opened
-from gitprun.api.units import held_status, named_status, run_status, unit_status
+from gitprun.api.units import held_status, named_status, reviewed, run_status, unit_status
 from gitprun.api.unpinned import warn_unpinned
 from gitprun.api.values import RunStatus, Status, UnitStatus
-from gitprun.ledger.events import LIVE, Event, RunState, UnitState, base_of
+from gitprun.ledger.events import Event, History, RunState, UnitState, base_of
 from gitprun.ledger.lookup import find_run, find_unit, probe_unit
 from gitprun.model.errors import OperationRefused
+from gitprun.model.units import LIVE
 
 if TYPE_CHECKING:
     from gitprun.api.details import TrustTouch, UnitDetails
@@ -76,7 +77,10 @@ def read_unit(opened: Opened, name: str) -> UnitStatus:
 
 def find(opened: Opened, name: str) -> tuple[RunState, UnitState]:
     """Find a unit with the state it really has, and its run."""
-    history = opened.history()
+    return _find_in(opened.history(), name)
+
+
+def _find_in(history: History, name: str) -> tuple[RunState, UnitState]:
     unit = find_unit(history, name)
     run = history.runs[unit.run]
     return run, probe_unit(run, unit)
@@ -88,9 +92,10 @@ def read_details(opened: Opened, name: str) -> UnitDetails:
     from gitprun.landing.holds import read_holds
     from gitprun.system.files import read_plain
 
-    run, unit = find(opened, name)
     reading = opened.read()
-    holds = read_holds(opened.repository, reading.history, reading.events)
+    history = reading.history
+    run, unit = _find_in(history, name)
+    holds = read_holds(opened.repository, history, reading.events)
     own = f"{unit.run}/{unit.id}"
     hold = next((one for one in reversed(holds) if one.name == own), None)
     result = read_plain(folder_of(opened, unit) / "result.md", MOST_RESULT) or b""
@@ -128,28 +133,14 @@ def review(opened: Opened, run_name: str | None, *, strict: bool = False) -> Rec
 
     With ``strict`` a result that disagrees with what was found, or a unit that left its paths, is no good either.
     """
-    from gitprun.api.outcomes import Reconciled, ReviewedResult
+    from gitprun.api.outcomes import Reconciled
     from gitprun.ledger.review import incomplete, review_run
 
     run = find_run(opened.history(), run_name)
     reviews = review_run(opened.repository.state, run)
     touches = read_touches(opened, run, tuple(run.units.values()))
     good = not incomplete(reviews) and not (strict and any(one.claims or one.outside for one in reviews))
-    units = tuple(
-        ReviewedResult(
-            run=one.run,
-            unit=one.unit,
-            state=one.state,
-            result=one.kind,
-            reason=one.reason,
-            state_dir=one.folder,
-            fields=one.fields,
-            claims=one.claims,
-            outside=one.outside,
-            trust=touches.get(one.unit, ()),
-        )
-        for one in reviews
-    )
+    units = tuple(reviewed(one, touches.get(one.unit, ())) for one in reviews)
     return Reconciled(run=run.id, complete=good, units=units)
 
 
@@ -210,15 +201,20 @@ def read_prompt_sent(opened: Opened, name: str) -> bytes:
 
 def read_unit_events(opened: Opened, name: str) -> Iterator[LedgerEvent]:
     """Yield the events of one unit, those in the archive first."""
-    _, unit = find(opened, name)
-    return (one for one in read_events(opened, archived=True) if (one.run, one.unit) == (unit.run, unit.id))
+    reading = opened.read()
+    _, unit = _find_in(reading.history, name)
+    told = _told(opened, reading.events, archived=True)
+    return (one for one in told if (one.run, one.unit) == (unit.run, unit.id))
 
 
 def read_events(opened: Opened, *, archived: bool = False) -> Iterator[LedgerEvent]:
     """Yield the events of the ledger, with ``archived`` those first that were compacted away."""
+    yield from _told(opened, opened.read().events, archived=archived)
+
+
+def _told(opened: Opened, events: Sequence[Event], *, archived: bool) -> Iterator[LedgerEvent]:
     from gitprun.ledger.archive import read_archived
 
-    events = opened.read().events
     older = read_archived(opened.ledger.path.parent, events[0] if events else None) if archived else ()
     for event in (*older, *events):
         yield as_event(event)

@@ -185,6 +185,7 @@ def _land(opened: Opened, found: Resolution, settings: Settings, asked: ResolveR
     runs = opened.history().runs
     options = landing_options(opened, settings, asked.landing, [runs[found.run]] if found.run in runs else ())
     message = asked.landing.message or taken.message(found.branch)
+    # Read anew: the user may have been asked meanwhile, and what a worker changed of theirs holds the branch back.
     held = hold_back((candidate,), opened.read().events)
     options = replace(options, into=found.target, message=message)
     return landing_of(land(repository, opened.ledger, held, options, stop=stop, say=opened.news))

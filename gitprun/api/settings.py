@@ -75,11 +75,6 @@ def hotspots_of(settings: Settings) -> tuple[Hotspot, ...]:
     return parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
 
 
-def cache_folder() -> Path:
-    """Return the user's folder for caches."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-
-
 def folder_name(environment: Mapping[str, str]) -> str:
     """Return the seed's folder for worktrees inside the project; its scripts call it by two names."""
     return environment.get("WORKTREE_DIR_NAME") or environment.get("WT_DIR_NAME") or ""
@@ -87,9 +82,9 @@ def folder_name(environment: Mapping[str, str]) -> str:
 
 def chosen_root(opened: Opened, configured: str | None) -> Path:
     """Return the folder for workspaces: the one that is configured, else the one beside the repository."""
-    from gitprun.workspaces.root import choose_root
+    from gitprun.workspaces.root import workspaces_root
 
-    return choose_root(configured, opened.repository.home, cache_folder())
+    return workspaces_root(opened.repository, configured)
 
 
 def workspace_root(opened: Opened, given: str | None, settings: Settings) -> Path:

@@ -17,7 +17,10 @@ from gitprun.ledger.stall import stalled_for
 from gitprun.model.names import unit_branch
 
 if TYPE_CHECKING:
+    from gitprun.api.details import TrustTouch
+    from gitprun.api.outcomes import ReviewedResult
     from gitprun.api.rows import EarlierAttempt, HeldStatus, LeftOutPath, NamedStatus, PinnedRef, UnitDrift
+    from gitprun.ledger.review import Review
 
 _Status = TypeVar("_Status", bound=UnitStatus)
 
@@ -129,6 +132,24 @@ def held_status(one: HeldBranch) -> HeldStatus:
         log=one.log,
         findings=tuple(PathReason(path=path, reason=reason) for path, reason in one.findings),
         next=one.next_step,
+    )
+
+
+def reviewed(one: Review, trust: tuple[TrustTouch, ...] = ()) -> ReviewedResult:
+    """Copy what became of a unit's result; ``trust`` is what it changes of what starts programs."""
+    from gitprun.api.outcomes import ReviewedResult
+
+    return ReviewedResult(
+        run=one.run,
+        unit=one.unit,
+        state=one.state,
+        result=one.kind,
+        reason=one.reason,
+        state_dir=one.folder,
+        fields=one.fields,
+        claims=one.claims,
+        outside=one.outside,
+        trust=trust,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gitprun.api.schema import OPTIONAL
+from gitprun.model.units import LIVE
 
 if TYPE_CHECKING:
     from gitprun.api.rows import EarlierAttempt, HeldStatus, LeftOutPath, NamedStatus, PinnedRef, UnitDrift
@@ -89,10 +90,6 @@ class UnitStatus:
     def live(self) -> bool:
         """Check whether something is still to be done for it in its run."""
         return self.state in LIVE
-
-
-# The states of units that are not over, in the order in which they are gone through.
-LIVE = ("queued", "waiting", "preparing", "running", "collecting", "verifying")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitprun.api.opened import Opened
+from gitprun.api.opened import Opened, hear_no_line
 from gitprun.api.settings import require_approved, settings_of
 from gitprun.api.stopping import Stop
 from gitprun.api.ticks import GatherDone
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 REASONING = "high"
 # Waiting shorter than this would only keep a processor busy.
 LEAST_POLL = 0.02
+# How results are waited for, as the seed's scripts do: an hour in all, a look every five seconds, ten seconds of quiet.
+TIMEOUT, POLL, WINDOW = 3600.0, 5.0, 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +61,6 @@ class WorkRequest:
 
 class NoSuchWorkspace(PrunError):
     """There is no workspace of that name, or its folder is gone."""
-
-
-def hear_no_line(_line: str) -> None:
-    """Have the lines that tell how it goes on go unheard."""
 
 
 def work_in(
@@ -335,9 +333,9 @@ class GatherRequest:
 
     files: tuple[str, ...]
     units: tuple[str, ...] = ()
-    timeout: float = 3600.0
-    poll: float = 5.0
-    window: float = 10.0
+    timeout: float = TIMEOUT
+    poll: float = POLL
+    window: float = WINDOW
     environment: Mapping[str, str]
 
 
@@ -380,9 +378,8 @@ def gather(
             )
         )
 
-    files: Sequence[str] = asked.files
     return wait_for(
-        list(files),
+        list(asked.files),
         Pace(timeout=asked.timeout, poll=max(LEAST_POLL, asked.poll), window=asked.window),
         GatherCalls(
             writers=Writers(state_base(asked.environment)),

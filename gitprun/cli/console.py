@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLOURS", "age", "begin_output", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "put",
-    "put_fields", "put_json", "put_row", "safe", "said_above", "say", "section", "size_text", "table",
+    "put_fields", "put_json", "safe", "said_above", "say", "section", "size_text", "table",
     "terminal_width", "warn", "was_put", "write_bytes",
 ]  # fmt: skip
 
@@ -70,18 +70,17 @@ def put(text: str) -> None:
     click.echo(only_colours(text), color=colour_wanted())
 
 
-def put_json(name: str, value: object, **more: Json) -> None:
-    """Write a published value to stdout as one line of JSON, in the envelope of its name; ``more`` are further keys."""
+def put_json(name: str, value: object, /, **more: Json) -> None:
+    """Write a published value to stdout as one line of JSON, in the envelope of its name; ``more`` are further keys.
+
+    It is written at once: a reader of a stream waits for it.
+    """
     # Most commands print for people: they do not pay for what JSON needs.
-    from gitprun.api.schema import envelope
-
-    put_row(envelope(name, value) | more)
-
-
-def put_row(row: dict[str, Json]) -> None:
-    """Write one JSON object to stdout as one line, at once: a reader of a stream waits for it."""
     import json
 
+    from gitprun.api.schema import envelope
+
+    row = envelope(name, value) | more
     note_output()
     click.echo(json.dumps(row))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from gitprun.api.ticks import GatherDone, GatherStart, GatherTimeout
-from gitprun.api.working import GatherRequest, require_results
+from gitprun.api.working import POLL, TIMEOUT, WINDOW, GatherRequest, require_results
 from gitprun.api.working import gather as wait_for
 from gitprun.cli.console import hint, put_json, safe, say
 from gitprun.cli.options import json_option
@@ -16,8 +16,6 @@ from gitprun.cli.seed import SeedCommand
 from gitprun.model.errors import UsageProblem
 from gitprun.model.exit_codes import EXIT_NOT_YET
 
-# The seed's own: an hour in all, a look every five seconds, ten seconds of quiet.
-TIMEOUT, POLL, WINDOW = 3600.0, 5.0, 10.0
 USAGE = "Usage: git prun gather <result-file> [<result-file> ...]"
 EPILOG = """\b
 Environment: AGENT_CONFIG_GATHER_TIMEOUT (3600), PRUN_GATHER_POLL (5), PRUN_GATHER_STABLE_WINDOW (10), in seconds.

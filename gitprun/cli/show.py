@@ -12,8 +12,7 @@ from gitprun.api.details import RejectedCommit, UnitDetails
 from gitprun.api.events import UnitEvent
 from gitprun.api.reading import Output, find_output, read_unit_events
 from gitprun.api.rows import EarlierAttempt, HeldStatus, LeftOutPath
-from gitprun.api.schema import envelope
-from gitprun.cli.console import coloured, put, put_fields, put_json, put_row, safe, say, section, write_bytes
+from gitprun.cli.console import coloured, put, put_fields, put_json, safe, say, section, write_bytes
 from gitprun.cli.options import here, json_option
 from gitprun.cli.status import describe_stall
 from gitprun.model.escapes import safe_text
@@ -135,7 +134,7 @@ def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, pro
     opened = here(ctx).opened
     if events:
         for event in read_unit_events(opened, unit_name):
-            put_row(envelope("unit-event", UnitEvent(t=event.t, kind=event.kind)) | dict(event.facts))
+            put_json("unit-event", UnitEvent(t=event.t, kind=event.kind), **event.facts)
         return
     what = "checks" if verification else "prompt" if prompt else "output"
     for found in find_output(opened, unit_name, what):

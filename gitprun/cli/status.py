@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitprun.api.values import LIVE
 from gitprun.cli.console import age, clock_time, coloured, hint, put, put_json, safe, say, table
 from gitprun.cli.options import here, json_option
 from gitprun.model.errors import UsageProblem
 from gitprun.model.names import short
-from gitprun.model.units import join_few
+from gitprun.model.units import LIVE, join_few
 
 if TYPE_CHECKING:
     from gitprun.api.rows import HeldStatus, LeftOutPath, NamedStatus

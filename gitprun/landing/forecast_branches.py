@@ -14,10 +14,11 @@ from gitprun.landing.guard import Target
 from gitprun.landing.merge_bases import New
 from gitprun.landing.plan import Candidate, LandingOptions
 from gitprun.landing.temporary_objects import TemporaryObjects
-from gitprun.ledger.events import LIVE, History, base_of
+from gitprun.ledger.events import History, base_of
 from gitprun.ledger.lookup import find_unit, probe_unit
 from gitprun.model.names import Oid, parse_oid, unit_branch
 from gitprun.model.plan import MAX_DELETED
+from gitprun.model.units import LIVE
 
 if TYPE_CHECKING:
     from gitprun.judging.hotspots import Hotspot

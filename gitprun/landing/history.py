@@ -13,11 +13,11 @@ from gitprun.git.refs import has_refs
 from gitprun.git.repo import Repository
 from gitprun.landing.guard import Target
 from gitprun.landing.plan import Candidate
-from gitprun.ledger.events import LIVE
 from gitprun.ledger.landing_events import LandingDeepened
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import GitFailed, GitStopped, GitTimeout
 from gitprun.model.names import Oid
+from gitprun.model.units import LIVE
 from gitprun.system.files import read_plain
 
 # Most branches fork from the last few commits: the whole history of a large project is asked for only when these are

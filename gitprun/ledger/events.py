@@ -36,7 +36,7 @@ from gitprun.ledger.unit_events import (
     UnitWaiting,
 )
 from gitprun.model.names import RunId, UnitId
-from gitprun.model.units import WorkspaceKind
+from gitprun.model.units import LIVE, WorkspaceKind
 
 # Raised only where an older version would misread a line: it then refuses to write behind one.
 FORMAT = 1
@@ -219,8 +219,6 @@ class History:
         return list(self.runs.values())[-1] if self.runs else None
 
 
-# waiting: an attempt is over, and the next begins later.
-LIVE = ("queued", "waiting", "preparing", "running", "collecting", "verifying")
 # ready: captured and verified. unverified: captured, verdict other than pass. empty: exit 0, nothing changed.
 # done: a read unit with a result. broken: prun itself could not go on.
 ENDED = ("ready", "unverified", "empty", "done", "failed", "timed-out", "stopped", "rate-limited", "broken", "landed")

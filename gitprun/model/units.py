@@ -18,6 +18,10 @@ CheckState = Literal["pass", "fail", "could-not-run"]
 # stalled: told to end because nothing came of it any more.
 ExitReason = Literal["exited", "timeout", "stopped", "stalled", "not-started"]
 
+# The states of units that are not over, in the order in which they are gone through; waiting: an attempt is over, and
+# the next begins later.
+LIVE = ("queued", "waiting", "preparing", "running", "collecting", "verifying")
+
 # An agent that is at work for longer has mostly lost its way; it is captured like any other.
 DEFAULT_TIMEOUT = 3600.0
 # So many bytes of output are kept of one program.

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from gitprun.ledger.events import (
     ENDED,
-    LIVE,
     STATES,
     Event,
     History,
@@ -29,6 +28,7 @@ from gitprun.ledger.events import (
 )
 from gitprun.ledger.kinds import KINDS
 from gitprun.model.names import RunId, UnitId
+from gitprun.model.units import LIVE
 from tests.support.rows import event_of, foreign, foreign_line, payload_of, state_of
 
 # Lone surrogates too, as file names bring them; but no pair, which JSON reads as one character.
