@@ -78,8 +78,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if any(".py" in arg for arg in config.args):
         return
     left_out = [name for name in ("slow", "kill") if not config.getoption(f"--{name}")]
-    apart = [item for item in items if any(item.get_closest_marker(name) for name in left_out)]
-    config.hook.pytest_deselected(items=apart)
+    apart = {item for item in items if any(item.get_closest_marker(name) for name in left_out)}
+    config.hook.pytest_deselected(items=list(apart))
     items[:] = [item for item in items if item not in apart]
 
 

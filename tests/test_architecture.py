@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -97,10 +97,15 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @functools.cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree_of(path)))
+
+
+@functools.cache
 def imports_of(path: Path) -> frozenset[str]:
     """Return the modules a module imports, inside of functions too; names that are modules count as such."""
     found: set[str] = set()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -175,10 +180,8 @@ def test_third_parties_stay_at_home() -> None:
 
 
 def _only_pure_paths(path: Path) -> bool:
-    nodes = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.ImportFrom) and n.module == "pathlib"]
-    plain = any(
-        isinstance(n, ast.Import) and any(a.name == "pathlib" for a in n.names) for n in ast.walk(tree_of(path))
-    )
+    nodes = [n for n in nodes_of(path) if isinstance(n, ast.ImportFrom) and n.module == "pathlib"]
+    plain = any(isinstance(n, ast.Import) and any(a.name == "pathlib" for a in n.names) for n in nodes_of(path))
     return not plain and all(alias.name.startswith("Pure") for n in nodes for alias in n.names)
 
 
@@ -210,10 +213,10 @@ WRITES = {
 }
 
 
-def writes_of(source: str) -> list[str]:
+def writes_of(nodes: Iterable[ast.AST]) -> list[str]:
     """List the calls that write objects: by their names, and ``write`` with a kind of object and its content."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         pair = node.func.attr == "write" and len(node.args) == 2 and not isinstance(node.args[0], ast.Starred)
@@ -225,19 +228,22 @@ def writes_of(source: str) -> list[str]:
 
 
 def test_writing_objects_is_noticed() -> None:
-    assert writes_of("repo.create_commit(None, a, b, 'm', t, [])\nx.index.write_tree()\n") == [
+    said = "repo.create_commit(None, a, b, 'm', t, [])\nx.index.write_tree()\n"
+    assert writes_of(ast.walk(ast.parse(said))) == [
         "1: create_commit",
         "2: write_tree",
     ]
-    assert writes_of("repo.write(pygit2.GIT_OBJECT_BLOB, body)\nrepo.TreeBuilder().write()") == [
+    said = "repo.write(pygit2.GIT_OBJECT_BLOB, body)\nrepo.TreeBuilder().write()"
+    assert writes_of(ast.walk(ast.parse(said))) == [
         "1: write",
         "2: TreeBuilder",
     ]
-    assert writes_of("target.write(body)\nos.write(1, body)\nwrite_commit(repo, tree)") == []
+    said = "target.write(body)\nos.write(1, body)\nwrite_commit(repo, tree)"
+    assert writes_of(ast.walk(ast.parse(said))) == []
 
 
 def test_objects_are_written_in_one_place_that_reads_them_back() -> None:
-    rows = {str(p): writes_of((ROOT / p).read_text()) for p in MODULES if folder_of(name_of(p)) != "git"}
+    rows = {str(p): writes_of(nodes_of(p)) for p in MODULES if folder_of(name_of(p)) != "git"}
     assert {path: found for path, found in rows.items() if found} == {}
 
 
@@ -248,7 +254,7 @@ def test_files_stay_small() -> None:
 
 def _nodes(kinds: type | tuple[type, ...]) -> Iterator[tuple[Path, ast.AST]]:
     for path in MODULES:
-        yield from ((path, node) for node in ast.walk(tree_of(path)) if isinstance(node, kinds))
+        yield from ((path, node) for node in nodes_of(path) if isinstance(node, kinds))
 
 
 def test_functions_stay_small() -> None:
@@ -265,9 +271,9 @@ def _undocumented(path: Path) -> Iterator[str]:
     if tree.body and not ast.get_docstring(tree):
         yield f"{path}: the module"
     inner = {
-        id(sub) for top in ast.walk(tree) if isinstance(top, ast.FunctionDef) for sub in ast.walk(top) if sub is not top
+        id(sub) for top in nodes_of(path) if isinstance(top, ast.FunctionDef) for sub in ast.walk(top) if sub is not top
     }
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_") or id(node) in inner:
             continue
         stub = any(

@@ -20,6 +20,7 @@ from gitprun.cli.signals import PRESS, CommandEnded, Presses, signals_end, signa
 from gitprun.model.errors import Interrupted, OperationRefused
 from gitprun.supervisor.process import probe_identity
 from gitprun.system.stop import Stop, current_stop
+from tests.support.cases import crossed
 from tests.support.cli import program_environment, start_prun
 from tests.support.repos import Repo, make_repo
 
@@ -221,8 +222,9 @@ def repo(tmp_path: Path) -> Repo:
     return made
 
 
-@pytest.mark.parametrize("number", ALL)
-@pytest.mark.parametrize("words", [("forecast", "b"), ("merge", "b"), ("merge", "--dry-run", "b")])
+@pytest.mark.parametrize(
+    ("words", "number"), crossed((("forecast", "b"), ("merge", "b"), ("merge", "--dry-run", "b")), ALL)
+)
 def test_a_command_whose_git_hangs_ends_with_the_signal(
     repo: Repo, tmp_path: Path, words: tuple[str, ...], number: signal.Signals
 ) -> None:

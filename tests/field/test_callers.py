@@ -80,7 +80,7 @@ def test_a_repository_of_somebody_else(repo: Repo, capsys: pytest.CaptureFixture
     assert said.err.splitlines()[0].startswith("error: git refuses this repository: detected dubious ownership")
 
 
-@pytest.mark.parametrize("name", ["sp ace", "new\nline", "co:lon", "\u00e9\u00e8", "-dash", "per%cent", "'quote\""])
+@pytest.mark.parametrize("name", ["-dash sp ace", "new\nline", "co:lon", "\u00e9\u00e8 per%cent 'quote\""])
 def test_folders_of_any_name(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     repo = make_repo(tmp_path / name / "repo")
     run_units(repo, sh("a", "echo x >n"), sh("b", "echo y >m", workspace="worktree"))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.plain_git import commit_plainly, init_plainly
+from gitprun.git.repo import Repository, find_repository
+from tests.support.plain_git import WHO, commit_plainly, find_plainly, init_plainly
 from tests.support.repos import Repo, make_repo
 
 
@@ -40,7 +41,7 @@ def work(repo: Repo, commit: Callable[[str], object]) -> None:
 
 def git_folder(repo: Repo) -> dict[str, object]:
     """Read a git folder by name, mode and content; of the index, which tells when and where, what it names."""
-    places = sorted((repo.path / ".git").rglob("*"))
+    places = sorted(place for place in (repo.path / ".git").rglob("*") if place.suffix != ".sample")
     found: dict[str, object] = {
         str(place.relative_to(repo.path)): (
             oct(stat.S_IMODE(place.stat().st_mode)),
@@ -86,8 +87,8 @@ def test_git_writes_the_same(tmp_path: Path) -> None:
 
 
 def git_folder_before(repo: Repo) -> list[tuple[str, int, bytes]]:
-    """Read a git folder without commits."""
-    found = sorted((repo.path / ".git").rglob("*"))
+    """Read a git folder without commits, and without the examples of hooks."""
+    found = sorted(place for place in (repo.path / ".git").rglob("*") if place.suffix != ".sample")
     return [(str(p.relative_to(repo.path)), p.stat().st_mode, p.read_bytes() if p.is_file() else b"") for p in found]
 
 
@@ -122,6 +123,37 @@ def test_what_is_not_plain_is_left_to_git(change: Callable[[Repo], object], tmp_
     assert (tmp_path / ".git" / "index").read_bytes() == before
 
 
+def test_it_is_found_where_git_finds_it(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    found = find_plainly(repo.path)
+    assert found == find_repository(repo.path)
+    assert found == Repository(repo.path, repo.path / ".git", repo.path / ".git")
+
+
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (("config", "core.bare", "true"), "."),
+        (("config", "core.worktree", ".."), "."),
+        (("config", "core.sharedRepository", "group"), "."),
+        (("init", "-q", "--separate-git-dir=../apart"), "."),
+        (("worktree", "add", "-q", "../linked"), "../linked"),
+        (("init", "-q", "inner"), "no"),
+        (("init", "-q", "--bare", "../bare"), "../bare"),
+    ],
+)
+def test_another_is_left_to_git(words: tuple[str, ...], where: str, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    repo.git(*words)
+    assert find_plainly(Path(os.path.normpath(repo.path / where))) is None
+
+
+def test_so_is_one_behind_a_link(tmp_path: Path) -> None:
+    make_repo(tmp_path / "repo")
+    (tmp_path / "way").symlink_to("repo")
+    assert find_plainly(tmp_path / "way") is None
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -141,6 +173,7 @@ def test_so_is_what_the_environment_says(
     else:
         monkeypatch.setenv(name, value)
     assert commit_plainly(tmp_path, "more") is None
+    assert (find_plainly(tmp_path) is None) == (name not in WHO or value is None)
 
 
 @pytest.mark.parametrize("message", ["", " led", "trailed ", "# a comment", "a\n\n\nb", "a\n", "a\n#b"])

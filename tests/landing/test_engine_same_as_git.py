@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import crossed
 from tests.support.landing import land_branches, states
 from tests.support.repos import Repo, make_repo
 
@@ -145,11 +146,12 @@ def test_same_commit_and_checkout(tmp_path: Path, build: Callable[[Repo], None])
     assert repo.oid("ORIG_HEAD") == twin.oid("ORIG_HEAD") == report.old
 
 
-@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
 @pytest.mark.parametrize(
-    "message", ["merge: ship {branch}", "one\n\n\n# two  \n{branch}: three\n\n", "#hash only first\nx"]
+    ("named", "message"),
+    crossed(tuple(CONFIGS), ("merge: ship {branch}", "one\n\n\n# two  \n{branch}: three\n\n", "#hash only first\nx")),
 )
-def test_same_commit_under_the_users_configuration(tmp_path: Path, config: dict[str, str], message: str) -> None:
+def test_same_commit_under_the_users_configuration(tmp_path: Path, named: str, message: str) -> None:
+    config = CONFIGS[named]
     repo = make_repo(tmp_path / "repo")
     renames(repo)
     repo.git("branch", "twig", "topic~1")

@@ -18,6 +18,7 @@ from gitprun.model.units import Exit, Unit
 from gitprun.runs import worker
 from gitprun.supervisor.process import Stop, await_end, probe_identity
 from tests.support.alarm import LeapingClock, StuckClock
+from tests.support.cases import crossed
 from tests.support.cli import prun, start_prun
 from tests.support.codex import codex, completed, failed, scripted, starts
 from tests.support.processes import start_program
@@ -79,7 +80,7 @@ def test_the_steps_come_in_one_order(use: Use, programs: Path) -> None:
     assert json.loads((folder / "waiting.json").read_text()) == {"until": 1_800_000_780.0, "failure": "503"}
 
 
-@pytest.mark.parametrize("goes_on", [False, True])
+@pytest.mark.parametrize(("use", "goes_on"), crossed(USES, (False, True)), indirect=["use"])
 def test_a_stall_is_said(use: Use, goes_on: bool, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     stalled = use.waits_for("stalled")

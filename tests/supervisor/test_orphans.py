@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.model.units import Exit
-from gitprun.supervisor import process, process_tree
+from gitprun.supervisor import orphans, process, process_tree
 from gitprun.supervisor.orphans import end_orphans, read_record
 from gitprun.supervisor.process import ProcessIdentity, find_marked, new_mark, probe_identity
 from tests.support.bench import Bench
@@ -133,6 +133,7 @@ def test_marks_are_found_through_children_without(bench: Bench) -> None:
 
 def test_a_record_of_another_attempt_is_not_believed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     killed = list[str]()
+    monkeypatch.setattr(orphans, "LOOKS", 2)
     monkeypatch.setattr(process_tree.Cgroup, "kill", lambda group: killed.append(group.path) or True)
     monkeypatch.setattr(process_tree.Cgroup, "remove", lambda group: killed.append(group.path) or True)
     (bench.record / "exit.json.part").write_text('{"mark": "aa", "group": "/sys/fs/cgroup/prun-aa"}')

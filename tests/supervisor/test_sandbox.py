@@ -20,6 +20,7 @@ from gitprun.model.units import Exit
 from gitprun.supervisor import landlock, sandbox
 from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run
 from gitprun.supervisor.sandbox import Sandbox, SandboxKind, find_sandbox, hidden_doors, make_sandbox
+from tests.support.cases import crossed
 
 KINDS = ("landlock", "own-view", "bwrap", "codex")
 # Landlock alone knows nothing of modes and times.
@@ -128,7 +129,7 @@ OUTSIDE = {
 }
 
 
-@pytest.mark.parametrize("attack", OUTSIDE)
+@pytest.mark.parametrize(("yard", "attack"), crossed(KINDS, tuple(OUTSIDE)), indirect=["yard"])
 def test_nothing_outside_is_written(yard: Yard, attack: str) -> None:
     before = snapshot(yard.mine)
     ended, said = yard.run(f"echo begun; {OUTSIDE[attack]}; echo ended", str(yard.mine))

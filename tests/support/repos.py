@@ -15,7 +15,7 @@ from gitprun.ledger.ledger import Ledger
 from gitprun.model.names import Oid
 from gitprun.system.config import read_settings
 from gitprun.workspaces.trust import record_trust
-from tests.support.plain_git import commit_plainly, init_plainly, read_files, resolve_plainly
+from tests.support.plain_git import commit_plainly, find_plainly, init_plainly, read_files, resolve_plainly
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Repo:
     @property
     def repository(self) -> Repository:
         """Open it the way commands do."""
-        return find_repository(self.path)
+        return find_plainly(self.path) or find_repository(self.path)
 
     @property
     def ledger(self) -> Ledger:

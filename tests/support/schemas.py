@@ -6,6 +6,7 @@ import copy
 import json
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,16 @@ def strict(schema: Mapping[str, Json]) -> dict[str, Any]:
     return said
 
 
+@cache
+def _validator(name: str) -> jsonschema.Draft202012Validator:
+    schema = json.loads((FOLDER / f"{name}.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema if name in OPEN else strict(schema))
+
+
 def check(row: Mapping[str, Json]) -> None:
     """Raise ValidationError unless a document is what the schema that it names says."""
-    name = str(row["schema"]).removeprefix("gitprun.").partition("/")[0]
-    schema = json.loads((FOLDER / f"{name}.json").read_text())
-    jsonschema.validate(row, schema if name in OPEN else strict(schema), jsonschema.Draft202012Validator)
+    _validator(str(row["schema"]).removeprefix("gitprun.").partition("/")[0]).validate(row)
 
 
 if __name__ == "__main__":

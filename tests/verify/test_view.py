@@ -22,6 +22,7 @@ from gitprun.verify.back_references import describe_obstacle, find_back_referenc
 from gitprun.verify.installations import installations, why_covered_never
 from gitprun.verify.view import CheckoutView
 from tests.supervisor.test_sandbox import bundled, walls_of
+from tests.support.cases import crossed
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import make_repo
 from tests.support.runs import run_units, sh, unit_of, workspace
@@ -49,8 +50,7 @@ def plain_python(folder: Path) -> list[str]:
 
 
 @needs_view
-@pytest.mark.parametrize("confined", [True, False], ids=["walls", "no walls"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "confined"), crossed(KINDS, (True, False)))
 def test_a_check_sees_the_place_at_the_path_of_the_checkout(tmp_path: Path, kind: str, confined: bool) -> None:
     if confined and find_sandbox().kind is None:
         pytest.skip(find_sandbox().reason)
@@ -309,8 +309,7 @@ def test_the_probe_says_no_where_there_are_no_namespaces(monkeypatch: pytest.Mon
     assert find_view() == Viewer(reason="this system has no mount namespaces")
 
 
-@pytest.mark.parametrize("confined", [True, False], ids=["walls", "no walls"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "confined"), crossed(KINDS, (True, False)))
 def test_bwrap_shows_it_where_only_that_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, confined: bool
 ) -> None:

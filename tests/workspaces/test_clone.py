@@ -12,6 +12,7 @@ from gitprun.model.units import WorkspaceKind
 from gitprun.workspaces.base import Workspace, WorkspaceProblem
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.pins import pin_source, unpin_source
+from tests.support.cases import crossed
 from tests.support.repos import Repo, make_bare, make_repo
 from tests.support.workshop import fingerprint, open_workshop
 
@@ -164,9 +165,12 @@ def test_objects_borrowed_by_the_source(tmp_path: Path) -> None:
     assert work.files() == {"a.txt": "1"}
 
 
-@pytest.mark.parametrize("kind", ["clone", "worktree"])
 @pytest.mark.parametrize(
-    "name", ["with space", "quo'te\"s", "new\nline", '"begins', "#begins", "grün:\u2028", "back\\slash"]
+    ("name", "kind"),
+    crossed(
+        ("with space", "quo'te\"s", "new\nline", '"begins', "#begins", "grün:\u2028", "back\\slash"),
+        ("clone", "worktree"),
+    ),
 )
 def test_every_kind_of_path(tmp_path: Path, name: str, kind: WorkspaceKind) -> None:
     if kind == "worktree" and "\n" in name:
