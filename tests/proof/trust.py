@@ -177,8 +177,9 @@ class Trial:
 
     def _quiet(self, step: str, codes: list[int], code: int, said: str) -> Iterator[str]:
         ran = self.ran()
-        # A filter of the user's that he accepted lays out the files it was accepted for, as git merge has it do.
-        if ran and not (self.name == "filter" and step in ("accepted landing", "undo --redo")):
+        # A filter of the user's that he accepted lays out the files it was accepted for, as git merge has it do; git
+        # also asks it whether a file is as it was, wherever file and index were written in one second.
+        if ran and not (self.name == "filter" and step not in ("run", "landing")):
             yield f"{step}: the planted program ran"
         if code not in codes:
             yield f"{step}: exit code {code}: {said[-300:]}"
