@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from gitprun.resolvers.base import MARKERS, FileConflict, Kind, quote
 from gitprun.resolvers.changes import pair_lines
 from gitprun.resolvers.kinds import find_faults
+from gitprun.resolvers.liveness import find_ended, find_swept
+from gitprun.resolvers.releases import find_misfiled
 from gitprun.resolvers.text import BOM, split_versions
 
 # Bytes from 0x80 on count as letters: words in UTF-8 and in any 8-bit encoding stay whole.
@@ -27,6 +29,8 @@ def prove(conflict: FileConflict, text: bytes, kind: Kind | None) -> str | None:
     return (
         _new_marker(conflict, text)
         or _new_fault(conflict, text, kind)
+        or next(iter(_find_unmeant(conflict, text)), None)
+        or find_swept(conflict, text)
         or (_miscounted_word(conflict, text, kind.counter if kind else None) if counted else None)
         or _touched_line(conflict, text)
         or _other_ends(conflict, text)
@@ -42,7 +46,12 @@ def audit(path: str, base: bytes | None, main: bytes, unit: bytes, merged: bytes
     if found:
         known = Counter(find_faults(path, main)) | Counter(find_faults(path, unit))
         found = tuple((Counter(found) - known).elements())
-    return (*((marker,) if marker else ()), *found)
+    return (*((marker,) if marker else ()), *found, *_find_unmeant(FileConflict(path, base, main, unit), merged))
+
+
+def _find_unmeant(conflict: FileConflict, text: bytes) -> tuple[str, ...]:
+    """Name what neither side can have meant, though every line is where one of them has it."""
+    return (*find_ended(conflict, text), *find_misfiled(conflict, text))
 
 
 def _new_marker(conflict: FileConflict, text: bytes) -> str | None:
