@@ -36,9 +36,11 @@ class Hotspot:
     produces: tuple[str, ...] = ()
 
 
-# Lists by convention. The line resolver proves each union or leaves the conflict, so none of these can do harm.
-BUILTIN: tuple[Hotspot, ...] = tuple(
-    Hotspot(path, "union") for path in ("todo.md", "TODO.md", "TODO", "CHANGELOG.md", ".gitignore")
+# Lists by convention. The line resolver proves each union or leaves the conflict; of an ignore list it does not know
+# that the order of patterns counts, and what the resolver of that kind refuses is left to a person.
+BUILTIN: tuple[Hotspot, ...] = (
+    *(Hotspot(path, "union") for path in ("todo.md", "TODO.md", "TODO", "CHANGELOG.md")),
+    Hotspot(".gitignore"),
 )
 
 # Locks are written anew by whoever adds a dependency, so every unit may come by one.
@@ -74,7 +76,7 @@ def hotspot_for(path: str, configured: Sequence[Hotspot]) -> Hotspot | None:
             return row
     # Built-in rows name files by convention, never a folder that happens to have such a name.
     name = path.rpartition("/")[2]
-    return next((row for row in BUILTIN if row.path == name), None)
+    return next((row for row in BUILTIN if row.path == name and row.policy is not None), None)
 
 
 def settle(conflict: FileConflict, hotspot: Hotspot) -> Resolved | Refused:

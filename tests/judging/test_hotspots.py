@@ -12,6 +12,7 @@ from gitprun.judging.hotspots import (
     Policy,
     after_commands,
     hotspot_for,
+    is_common,
     parse_favor,
     parse_hotspots,
     settle,
@@ -124,14 +125,16 @@ def test_the_last_matching_row_wins_over_those_before_and_over_the_built_in_ones
     assert found == {
         "docs/todo.md": Hotspot("docs/todo.md", "theirs"),
         "todo.md": Hotspot("*.md", "ours"),
-        "a/.gitignore": Hotspot(".gitignore", "union"),
+        # Common, and without a policy: the order of its patterns counts.
+        "a/.gitignore": None,
         "src/a.py": None,
     }
 
 
 def test_built_in_rows_are_few_and_name_files_only() -> None:
     assert {row.path for row in BUILTIN} == {"todo.md", "TODO.md", "TODO", "CHANGELOG.md", ".gitignore"}
-    assert {row.policy for row in BUILTIN} == {"union"}
+    assert {row.path for row in BUILTIN if row.policy != "union"} == {".gitignore"}
+    assert is_common("deep/.gitignore")
     assert hotspot_for("deep/down/TODO", ()) == Hotspot("TODO", "union")
     assert [hotspot_for(path, ()) for path in ("TODO/a.py", "Todo.md", "routes.txt", "package.json")] == [None] * 4
 
