@@ -19,7 +19,7 @@ _TOKEN = re.compile(rb"\w+|[^\w\s]")
 # Parts of a construct, of which it has one each: a body under another form is the same body.
 _PART = re.compile("(?:list|body|block|clause|arguments|parameters|specifiers|fields|heritage|set|formals|object)$")
 # Kinds that hold one expression after another: at a place in there an expression of another kind is a changed one.
-_OPERANDS = re.compile("argument|parameter|array|tuple|operator|expression_list|^list$")
+OPERANDS = re.compile("argument|parameter|array|tuple|operator|expression_list|^list$")
 # Beyond this many possible pairs the likeness of what is left over is not asked for: twenty by twenty, of which each
 # costs a count of all its words.
 PAIR_LIMIT = 400
@@ -169,7 +169,7 @@ def _is_operand(old: ChildEntry, new: ChildEntry) -> bool:
         old.core.named
         and not (old.core.is_comment or new.core.is_comment)
         and (
-            parent is not None and _OPERANDS.search(parent.kind) is not None and old.group is None and new.group is None
+            parent is not None and OPERANDS.search(parent.kind) is not None and old.group is None and new.group is None
         )
     )
 

@@ -35,6 +35,7 @@ _BARE = re.compile(
 )
 # These register the name itself; all others need something to register under it.
 _ONE_WORD = frozenset({"gem", "resources", "resource", "load"})
+_CONSTANT = re.compile(rb"[A-Z][A-Z0-9_]+")
 _LEAVING = re.compile(r"(?:break|return|throw|continue|raise|goto)")
 
 
@@ -231,7 +232,13 @@ def is_literal(node: tree_sitter.Node) -> bool:
     return _LITERAL.match(node.type) is not None
 
 
+def is_constant(node: tree_sitter.Node) -> bool:
+    """Check whether a name is written as that of a constant."""
+    return _CONSTANT.fullmatch(node.text or b"") is not None
+
+
 CONDITIONS: Mapping[str, Condition] = {
+    "constant": is_constant,
     "registration": is_registration,
     "registering": is_registering,
     "literal-value": is_literal_value,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitprun.resolvers.syntax.align import Pairs, align
+from gitprun.resolvers.syntax.blends import refuse_blend
 from gitprun.resolvers.syntax.entries import ChildEntry, ChildListing, list_entries
 from gitprun.resolvers.syntax.keys import Names
 from gitprun.resolvers.syntax.layout import MergedEntry, MergedNode, lay_out, whole
@@ -85,7 +86,9 @@ class Merger:
             _scope(listings),
             self._joins,
         )
-        pieces = [self._piece(slot, depth) for slot in weaver.weave()]
+        slots = weaver.weave()
+        refuse_blend(base, slots)
+        pieces = [self._piece(slot, depth) for slot in slots]
         return MergedNode(lay_out(pieces, (old, left, right)), base.kind, _parts(pieces))
 
     def _piece(self, slot: Slot, depth: int) -> MergedEntry:

@@ -17,7 +17,8 @@ class Group:
     A member is a kind, or ``field:kind``. ``only`` names a condition of ``conditions.py`` that each must meet. With
     ``head`` they stand before whatever has a fixed place; with ``tidy`` a list that was sorted stays sorted. With
     ``guarded`` they are free only behind one another (a case that falls through takes the next one with it); with
-    ``alike`` only calls on one object, or on objects that the list already has, may be united.
+    ``alike`` only calls on one object, or on objects that the list already has, may be united. ``counted`` members
+    have the number of their place where none is written: two sides cannot both have the next one.
     """
 
     members: tuple[str, ...]
@@ -26,6 +27,7 @@ class Group:
     tidy: bool = False
     guarded: bool = False
     alike: bool = False
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gitprun.resolvers.syntax.align import Pairs
+from gitprun.resolvers.syntax.align import OPERANDS, Pairs
 from gitprun.resolvers.syntax.entries import ChildEntry
 from gitprun.resolvers.syntax.keys import Key
 from gitprun.resolvers.syntax.rows import Group, Scope
 from gitprun.resolvers.syntax.tree import Removed, TreeClash, show, squash
 
+_TOKEN = re.compile(rb"\w+|[^\w\s]+")
 TIDY_FROM = 3  # entries that must be in order before order is taken for a rule
 
 
@@ -181,6 +183,8 @@ class Weaver:
             # Behind a case that falls through a new one would be run with it.
             if group.guarded and above is not None and above.core.named and above.group != entry.group:
                 return False
+            if group.counted and b"=" not in entry.core.text:
+                return False
             # Calls on one object register; those on two may depend on each other, unless the list has both already.
             if group.alike:
                 known = {_family(each) for each in self.base if each.group == entry.group}
@@ -210,12 +214,28 @@ class Weaver:
                 for i in (gap - 1, gap):
                     if 0 <= i < len(self.base) and not other.has(i) and self.base[i].group is None:
                         raise TreeClash(f"one side removed what stands beside an insertion: {show(self.base[i].core)}")
+                    # What was put in the place of an operand is another one, and it may do what the inserted one does.
+                    if 0 <= i < len(self.base) and self._is_replaced(i, other):
+                        raise TreeClash(f"one side replaced what stands beside an insertion: {show(self.base[i].core)}")
         for i in range(len(self.base) - 1):
             # Each removed one of two neighbours: together nothing of what either kept would be left as it was meant.
             if self.base[i].group is None and self.base[i + 1].group is None:
                 gone = [(self.main.has(k), self.unit.has(k)) for k in (i, i + 1)]
                 if gone in ([(True, False), (False, True)], [(False, True), (True, False)]):
                     raise TreeClash(f"the sides removed neighbours: {show(self.base[i].core)}")
+
+    def _is_replaced(self, i: int, side: _Side) -> bool:
+        """Check whether a side put another thing in the place of an argument or an operand."""
+        old, new = self.base[i], side.at(i)
+        if new is None or old.group is not None or old.core.parent is None or not old.core.named:
+            return False
+        if OPERANDS.search(old.core.parent.kind) is None or squash(old.core.text) == squash(new.core.text):
+            return False
+        # What has more to it now is the same one, and a number or a text that is another one is still what it was for.
+        before, after = ({*_TOKEN.findall(each.core.text)} for each in (old, new))
+        if before <= after:
+            return False
+        return old.core.kind != new.core.kind or (not old.core.children and "identifier" in old.core.kind)
 
     def _require_one_move(self) -> None:
         """Refuse what one side moved and the other removed or moved elsewhere, where the order counts."""

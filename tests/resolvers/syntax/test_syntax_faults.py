@@ -17,6 +17,7 @@ FAULTY = (
     ("a.ts", "class A { f() {} f() {} }\n", 'the member "f" is there twice'),
     ("a.ts", "switch (x) { case 1: break; case 1: break; }\n", 'the case "1" is there twice'),
     ("a.py", "def f():\n    pass\n\ndef f():\n    pass\n", 'the definition of "f" is there twice'),
+    ("a.py", "LIMIT = 1\nother = 2\nLIMIT = 3\n", 'the name "LIMIT" is there twice'),
     ("a.py", "import os\nimport os\n", 'the import "import os" is there twice'),
     ("a.py", "f(a=1, a=2)\n", 'the argument "a" is there twice'),
     ("a.py", "d = {'a': 1, 'a': 2}\n", "the key \"'a'\" is there twice"),
@@ -39,7 +40,7 @@ FAULTY = (
     ("a.dart", "class A {}\nclass A {}\n", 'the type "A" is there twice'),
     ("a.dts", "/ {\n\ta = <1>;\n\ta = <1>;\n};\n", 'the property "a" is there twice'),
     ("a.nix", "{ a, b, a }: { }\n", 'the argument "a" is there twice'),
-    ("a.xml", '<a x="1" x="2"/>\n', 'the attribute "x" is there twice'),
+    ("a.svg", '<a x="1" x="2"/>\n', 'the attribute "x" is there twice'),
 )  # fmt: skip
 
 

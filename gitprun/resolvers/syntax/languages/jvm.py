@@ -89,7 +89,7 @@ CSHARP = Grammar(
             (Group(("using_directive",), head=True, tidy=True), Group((*_SHARP_TYPES, "namespace_declaration"))),
         ),
         Scope(("declaration_list",), (Group(("using_directive",), head=True, tidy=True), Group(_SHARP_MEMBERS))),
-        Scope(("enum_member_declaration_list",), (Group(("enum_member_declaration",)),), b","),
+        Scope(("enum_member_declaration_list",), (Group(("enum_member_declaration",), counted=True),), b","),
         Scope(_SHARP_DECLARED, (Group(("attribute_list",), head=True), Group(("modifier",)))),
         Scope(("initializer_expression",), (Group(("assignment_expression",)),), b","),
     ),

@@ -32,7 +32,7 @@ C = Grammar(
             (Group(("field_declaration", "function_definition", "declaration", "template_declaration",
                     "friend_declaration", "alias_declaration")),),
         ),
-        Scope(("enumerator_list",), (Group(("enumerator",)),), b","),
+        Scope(("enumerator_list",), (Group(("enumerator",), counted=True),), b","),
         # Order counts only without designators, and what has none is in no group.
         Scope(("initializer_list",), (Group(("initializer_pair",)),), b","),
         # Behind a case that falls through a new one would be run with it.
@@ -94,7 +94,7 @@ GO = Grammar(
         Scope(("import_spec_list",), (Group(("import_spec",), tidy=True),)),
         Scope(("field_declaration_list",), (Group(("field_declaration",)),)),
         Scope(("interface_type",), (Group(("method_elem", "type_elem")),)),
-        Scope(("const_declaration",), (Group(("const_spec",)),)),
+        Scope(("const_declaration",), (Group(("const_spec",), counted=True),)),
         Scope(("var_declaration", "var_spec_list"), (Group(("var_spec",)),)),
         Scope(("type_declaration",), (Group(("type_spec",)),)),
         Scope(("literal_value",), (Group(("keyed_element",)),), b","),

@@ -57,6 +57,7 @@ PYTHON = Grammar(
     unique=(
         # Decorated ones may stand twice for a reason: setters, overloads.
         Unique(("module", "block"), ("#function_definition", "#class_definition"), "the definition of"),
+        Unique(("module",), ("#expression_statement/#assignment/left",), "the name", (".",), only="constant"),
         Unique(("dictionary",), ("#pair/key",), "the key", (".",), only="literal"),
         Unique(("argument_list",), ("#keyword_argument",), "the argument"),
         Unique(("import_from_statement",), ("name",), "the import", ("alias|.",)),

@@ -35,7 +35,7 @@ _SCOPES = (
         (Group(("property_signature", "method_signature", "index_signature", "call_signature")),),
         separator=b";",
     ),
-    Scope(("enum_body",), (Group(("property_identifier", "enum_assignment", "string")),), separator=b","),
+    Scope(("enum_body",), (Group(("property_identifier", "enum_assignment", "string"), counted=True),), separator=b","),
     Scope(
         ("object",),
         (Group(("pair", "shorthand_property_identifier", "method_definition")),),
