@@ -16,7 +16,6 @@ from gitprun.executors.base import Ending, Launch, WorkerPaths
 from gitprun.executors.catalog import require_executor
 from gitprun.guards.install import claude_guard
 from gitprun.ledger.retry_policy import RetryPolicy, read_retry_policy
-from gitprun.ledger.rows import StallRow
 from gitprun.model.errors import UsageProblem
 from gitprun.model.names import nearest
 from gitprun.model.plan import DEFAULT_STALL, Settings
@@ -34,7 +33,7 @@ from gitprun.registry.state_folder import (
 )
 from gitprun.runs.attempt import Decision, ForegroundPolicy, Retry, Terms, Worked, WorkFound, make_attempts
 from gitprun.runs.dispatch_result import FinalizedUnit, finalize_unit, has_content, last_message
-from gitprun.runs.stall_watch import StallWatch, describe_stall
+from gitprun.runs.stall_watch import StallEvent, StallWatch, describe_stall
 from gitprun.runs.worker import WorkerCall, WorkerEvents, WorkerFiles, read_ending
 from gitprun.supervisor.process import DEFAULT_GRACE, ProcessLimits, Stop, probe_identity, worker_environment
 from gitprun.supervisor.programs import with_program
@@ -241,9 +240,9 @@ class DispatchPolicy(ForegroundPolicy):
         assert self._at is not None
         return self._at[1]
 
-    def _note_stall(self, row: StallRow | None) -> None:
-        write_record(self.folder, "stall.json", row.as_json() if row is not None else {})
-        self.say(describe_stall(self.unit.id, row))
+    def _note_stall(self, event: StallEvent) -> None:
+        write_record(self.folder, "stall.json", event.stalled.as_json() if event.stalled is not None else {})
+        self.say(describe_stall(self.unit.id, event))
 
     def watched(self) -> AbstractContextManager[None]:
         """Look at nothing: no repository need be there, and none is touched."""
