@@ -13,7 +13,7 @@ from gitprun.executors.lines import one_line, plain_text
 from gitprun.ledger.stall import Quiet, WorkerSight, has_moved, observe, stall_row, watch_begins
 from gitprun.ledger.unit_events import UnitMoving, UnitStalled
 from gitprun.model.errors import PrunError
-from gitprun.model.plan import DEFAULT_STALL, StallAction
+from gitprun.model.plan import DEFAULT_STALL, Settings, StallAction
 from gitprun.supervisor.process import ProcessIdentity, ask_to_end
 from gitprun.system.clock import Clock, SystemClock
 from gitprun.system.files import tail
@@ -135,6 +135,11 @@ class StallWatch:
         if ends and subject.supervisor is not None:
             subject.ended = True
             ask_to_end(subject.supervisor)
+
+
+def stall_watch_of(settings: Settings) -> StallWatch:
+    """Return the watch that settings ask for."""
+    return StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report")
 
 
 def describe_stall(name: str, event: StallEvent) -> str:

@@ -51,7 +51,7 @@ from gitprun.runs.attempt import (
     thread_worth_resuming,
 )
 from gitprun.runs.request import Session, close_line, temporary_of
-from gitprun.runs.stall_watch import StallEvent, describe_stall
+from gitprun.runs.stall_watch import StallEvent, describe_stall, stall_watch_of
 from gitprun.runs.user_commit import CommitOutcome, Work, commit_work
 from gitprun.runs.user_report import Spoken, report_work, write_message
 from gitprun.runs.user_verify import Verified, verify
@@ -146,7 +146,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
             ),
             limits=session.request.limits,
             events=self._events(),
-            stalls=session.stalls(),
+            stalls=stall_watch_of(session.request.settings),
             stop=session.stop,
             # Without a .git there, git must not find a repository around it.
             own=own | ceilings(os.environ, path),

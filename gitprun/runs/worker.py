@@ -12,11 +12,13 @@ from pathlib import Path
 
 from gitprun.executors.base import Ending, Launch, Progress
 from gitprun.executors.catalog import require_executor
-from gitprun.model.units import Exit, Unit
+from gitprun.model.plan import Settings
+from gitprun.model.units import DEFAULT_OUTPUT_MAX, Exit, Unit
 from gitprun.runs.listen import Listener, read_output
 from gitprun.runs.stall_watch import StallEvent, StallWatch, Subject
 from gitprun.runs.worker_sandbox import wall_worker
 from gitprun.supervisor.process import (
+    DEFAULT_GRACE,
     KILLED,
     ProcessIdentity,
     ProcessLimits,
@@ -85,6 +87,15 @@ class KnownWorker:
     mark: str
     stalled: bool
     was_ended: bool
+
+
+def limits_of(unit: Unit, settings: Settings) -> ProcessLimits:
+    """Return what bounds a worker: the time its unit has, and what settings say of the rest."""
+    return ProcessLimits(
+        timeout=unit.timeout,
+        grace=settings.grace or DEFAULT_GRACE,
+        output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
+    )
 
 
 def run_worker(call: WorkerCall) -> Exit:
