@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gitprun.landing.guard import Target
     from gitprun.landing.plan import Candidate
     from gitprun.landing.resolution import Resolution
-    from gitprun.landing.unresolved import Unresolved
+    from gitprun.landing.unresolved import Opening, Unresolved
     from gitprun.model.plan import Settings
 
 REPORT = "CONFLICT.md"
@@ -61,7 +61,6 @@ def candidate_of(opened: Opened, name: str) -> Candidate:
 def open_branch(opened: Opened, name: str, into: str | None = None) -> OpenedBranch:
     """Open what keeps a branch from landing, or find it open already."""
     from gitprun.git.command import require_git
-    from gitprun.git.refs import open_repository
     from gitprun.landing.guard import read_target
     from gitprun.landing.resolution import (
         OpeningSpec,
@@ -72,7 +71,6 @@ def open_branch(opened: Opened, name: str, into: str | None = None) -> OpenedBra
         sweep,
         workspace_of,
     )
-    from gitprun.landing.unresolved import Opening
 
     repository = opened.repository
     require_git(opened.start)
@@ -85,10 +83,10 @@ def open_branch(opened: Opened, name: str, into: str | None = None) -> OpenedBra
                 if (known.main, known.tip) != (target.tip, candidate.tip):
                     opened.warn(f"{candidate.branch} or {target.branch} has moved since this was opened")
                 return _shown(opened, known)
-        left = _left_or_found(opened, target, candidate, settings)
-        report = _report(opened, target, candidate, left, str(workspace_of(root, candidate)), settings)
+        opening = opening_of(opened, candidate, target)
+        left = _left_or_found(opened, opening, settings)
+        report = _report(opened, opening, left, str(workspace_of(root, candidate)), settings)
         spec = OpeningSpec(root=root, texts=_texts(report), copy=settings.copy or (), link=settings.link or ())
-        opening = Opening(repository, open_repository(repository.common), candidate, target)
         resolution, more = open_resolution(opening, opened.ledger, left, spec)
     for note in (*notes, *more):
         opened.warn(note)
@@ -132,46 +130,48 @@ def read_kept(path: Path) -> str:
     return (read_plain(path, MOST) or b"").decode("utf-8", "replace")
 
 
-def left_of(opened: Opened, target: Target, candidate: Candidate, settings: Settings) -> Unresolved:
-    """Return what of a branch is left in conflict with the target."""
+def opening_of(opened: Opened, candidate: Candidate, target: Target) -> Opening:
+    """Return a branch together with the one it does not land on."""
     from gitprun.git.refs import open_repository
+    from gitprun.landing.unresolved import Opening
+
+    return Opening(opened.repository, open_repository(opened.repository.common), candidate, target)
+
+
+def left_of(opened: Opened, opening: Opening, settings: Settings) -> Unresolved:
+    """Return what of a branch is left in conflict with its target."""
     from gitprun.judging.judged import Means
     from gitprun.judging.rerere import read_rerere
-    from gitprun.landing.unresolved import Opening, read_unresolved
+    from gitprun.landing.unresolved import read_unresolved
 
     repository = opened.repository
     rerere = read_rerere(repository.git, repository.common)
     means = Means(hotspots=hotspots_of(settings), state=repository.state, rerere=rerere)
-    return read_unresolved(Opening(repository, open_repository(repository.common), candidate, target), means)
+    return read_unresolved(opening, means)
 
 
-def _left_or_found(opened: Opened, target: Target, candidate: Candidate, settings: Settings) -> Unresolved:
+def _left_or_found(opened: Opened, opening: Opening, settings: Settings) -> Unresolved:
     """Return what is left in conflict, else what looks wrong or was found red."""
-    left = left_of(opened, target, candidate, settings)
+    left = left_of(opened, opening, settings)
     if left.paths:
         return left
-    from gitprun.git.refs import open_repository
     from gitprun.landing.holds import find_hold, read_holds
     from gitprun.landing.plan import LandingOptions
-    from gitprun.landing.unresolved import Opening, read_findings
+    from gitprun.landing.unresolved import read_findings
 
-    repository, reading = opened.repository, opened.read()
-    options, repo = LandingOptions(hotspots=hotspots_of(settings)), open_repository(repository.common)
-    hold = find_hold(read_holds(repository, reading.history, reading.events), candidate.branch, target.ref)
-    return read_findings(Opening(repository, repo, candidate, target), options, left, hold)
+    reading = opened.read()
+    holds = read_holds(opened.repository, reading.history, reading.events)
+    hold = find_hold(holds, opening.candidate.branch, opening.target.ref)
+    return read_findings(opening, LandingOptions(hotspots=hotspots_of(settings)), left, hold)
 
 
-def _report(
-    opened: Opened, target: Target, candidate: Candidate, left: Unresolved, workspace: str, settings: Settings
-) -> ConflictReport:
-    from gitprun.git.refs import open_repository
+def _report(opened: Opened, opening: Opening, left: Unresolved, workspace: str, settings: Settings) -> ConflictReport:
     from gitprun.landing.conflict_report import read_report
     from gitprun.landing.resolution import name_for
-    from gitprun.landing.unresolved import Opening
 
-    history = opened.history()
+    candidate, history = opening.candidate, opened.history()
     return read_report(
-        Opening(opened.repository, open_repository(opened.repository.common), candidate, target),
+        opening,
         history,
         left,
         workspace=workspace,

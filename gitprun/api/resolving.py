@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gitprun.api.landing import landing_of
 from gitprun.api.landings import Landing
 from gitprun.api.opened import Opened
-from gitprun.api.opening import PROMPT, candidate_of, left_of, read_kept, swept
+from gitprun.api.opening import PROMPT, candidate_of, left_of, opening_of, read_kept, swept
 from gitprun.api.settings import (
     MergeRequest,
     is_branch,
@@ -207,7 +207,7 @@ def _keep(
     whole = bool(taken.others) or found.crossed
     target = read_target(opened.repository, found.target)
     if target.tip != found.main and not whole:
-        require_same_conflicts(found, left_of(opened, target, candidate, settings))
+        require_same_conflicts(found, left_of(opened, opening_of(opened, candidate, target), settings))
     known = record(opened.repository, opened.ledger, found, taken)
     return commit_whole(opened.repository, found, taken) if whole or not known else ""
 

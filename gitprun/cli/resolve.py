@@ -81,9 +81,9 @@ def resolve(
         allow_suspect=allow_suspect,
     )
     asked = resolving.ResolveRequest(take=take, allow_other_paths=allow_other_paths, landing=landing)
-    require_findings(repo.opened, allow_suspect)
     if proceed:
         return _finish(repo, name, asked, as_json=as_json)
+    require_findings(repo.opened, allow_suspect)
     if name is None:
         return _list(repo, as_json=as_json)
     if worker:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -99,14 +99,7 @@ def compact(
         sync_folder(state)
         # The file it holds open is not the ledger any more.
         journal.forget()
-    return Compaction(
-        runs=found.runs,
-        rows_before=found.rows_before,
-        rows_after=found.rows_after,
-        size_before=found.size_before,
-        size_after=found.size_after,
-        archive=str(place),
-    )
+    return replace(found, archive=str(place))
 
 
 def _require_same(events: Sequence[Event | None], kept: Sequence[bytes]) -> None:

@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -39,7 +40,8 @@ BEGINNINGS: Final = (
 Row = tuple[Payload, str, str]
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots: the fold over its events is kept in it.
+@dataclass(frozen=True)
 class Reading:
     """What a ledger says: its events, and the numbers of the lines (from 1) that could not be read.
 
@@ -50,9 +52,9 @@ class Reading:
     unreadable: tuple[int, ...] = ()
     newer: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def history(self) -> History:
-        """Fold the events."""
+        """Return the fold over the events."""
         return fold(self.events)
 
 
@@ -78,6 +80,7 @@ class Ledger:
         self._events: list[Event] = []
         self._unreadable: list[int] = []
         self._newer: list[int] = []
+        self._last: Reading | None = None
 
     def append(self, payload: Payload, *, run: str = "", unit: str = "") -> Event:
         """Write one event; when this returns it is on disk."""
@@ -227,7 +230,7 @@ class Ledger:
         if not same:
             self._file, self._at, self._lines = (found.st_dev, found.st_ino), 0, 0
             self._events, self._unreadable, self._newer = [], [], []
-            self._mark = b""
+            self._mark, self._last = b"", None
         source.seek(self._at)
 
     def _take_in(self, rest: bytes) -> Reading:
@@ -244,4 +247,7 @@ class Ledger:
         self._at += taken
         self._mark = (self._mark + rest[max(0, taken - MARK) : taken])[-MARK:]
         unreadable = (*self._unreadable, self._lines + 1) if torn else tuple(self._unreadable)
-        return Reading(tuple(self._events), unreadable, tuple(self._newer))
+        # Where nothing is new the last reading is still right, and has its history folded already.
+        if self._last is None or taken or self._last.unreadable != unreadable:
+            self._last = Reading(tuple(self._events), unreadable, tuple(self._newer))
+        return self._last

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NO_RESULT = "the worker wrote no result file"
 
 
-def judge_worker(ended: Exit, state: str) -> str | None:
+def judge_worker(ended: Exit | ExitRow, state: str) -> str | None:
     """Judge the worker alone: None when it says it is done, else the final state of its unit.
 
     ``state`` is what the executor read out of the output (``done``, ``failed``, ``rate-limited``, ``unknown``).

@@ -54,7 +54,7 @@ class TypedRecord:
         names = field_names(type(self))
         if odd := said.keys() - names:
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(odd))}")
-        if missing := {name for name in names if not hasattr(type(self), name)} - said.keys():
+        if missing := _required(type(self)) - said.keys():
             raise TypeError(f"{type(self).__name__} needs {', '.join(sorted(missing))}")
         self.__dict__.update(said)
 
@@ -113,7 +113,7 @@ class TypedRecord:
             raise OddFact(", ".join(sorted(odd)))
         if odd.intersection(cls.together):
             said = {name: value for name, value in said.items() if name not in cls.together}
-        if any(said.get(name) is None for name in (*_without_default(cls), *cls.needed)):
+        if any(said.get(name) is None for name in _needed_in_json(cls)):
             raise OddFact(cls.__name__)
         if unknown:
             said[_UNKNOWN] = unknown
@@ -201,6 +201,17 @@ def field_names(cls: type[TypedRecord]) -> frozenset[str]:
 
 
 @_once
+def _required(cls: type[TypedRecord]) -> frozenset[str]:
+    """Return the names of the fields that have no default."""
+    return frozenset(name for name in _hints(cls) if not hasattr(cls, name))
+
+
+@_once
+def _needed_in_json(cls: type[TypedRecord]) -> frozenset[str]:
+    return _required(cls).difference(cls.beside).union(cls.needed)
+
+
+@_once
 def _by_name(cls: type[TypedRecord]) -> Mapping[str, Field]:
     return {name: _field(cls, name, hint) for name, hint in _hints(cls).items() if name not in cls.beside}
 
@@ -212,11 +223,6 @@ def fields_of(cls: type[TypedRecord]) -> Mapping[str, tuple[Field, ...]]:
     for field in _by_name(cls).values():
         found[field.key] = (*found.get(field.key, ()), field)
     return found
-
-
-@_once
-def _without_default(cls: type[TypedRecord]) -> tuple[str, ...]:
-    return tuple(name for name in _by_name(cls) if not hasattr(cls, name))
 
 
 def _field(cls: type[TypedRecord], name: str, hint: object) -> Field:
@@ -286,21 +292,21 @@ def _mapping(inner: Callable[[object], object]) -> Callable[[object], object]:
     return read
 
 
-def _of_type(value: object, kind: type) -> object:
+def _of_type(value: object, kind: type[_T]) -> _T:
     if not isinstance(value, kind):
         raise OddFact(kind.__name__)
     return value
 
 
-def _text(value: object) -> object:
+def _text(value: object) -> str:
     return _of_type(value, str)
 
 
-def _flag(value: object) -> object:
+def _flag(value: object) -> bool:
     return _of_type(value, bool)
 
 
-def _whole(value: object) -> object:
+def _whole(value: object) -> int:
     # True is a number to Python, and to nobody else.
     if isinstance(value, bool):
         raise OddFact("int")
@@ -323,8 +329,7 @@ def _process(value: object) -> object:
     # All three, or it could be taken for another process that has the same pid.
     if not isinstance(value, dict) or value.keys() != {"pid", "start", "boot"}:
         raise OddFact("process")
-    pid, start, boot = _whole(value["pid"]), _text(value["start"]), _text(value["boot"])
-    return ProcessIdentity(pid, start, boot)  # type: ignore[arg-type]
+    return ProcessIdentity(_whole(value["pid"]), _text(value["start"]), _text(value["boot"]))
 
 
 def _record(kind: type[TypedRecord], value: object) -> object:

@@ -38,6 +38,7 @@ from gitprun.observe.snapshot import (
     read_json,
     read_snapshot,
     record_snapshot,
+    recorded_snapshot,
     same,
     write_snapshot,
 )
@@ -285,7 +286,7 @@ class DriftObserver:
         self._thorough = bool(running.get("thorough"))
         if self._last is None and not self.unit:
             # Nothing had changed since the first look when it was killed, so that stands for the last one.
-            start = read_snapshot(read_json(self.repository.state / "runs" / self.run / BASELINE))
+            start = recorded_snapshot(self.repository.state, self.run, BASELINE)
             self._last = self._as_usual(start) if start else None
         if self._last is not None:
             found: Iterable[Mapping[str, str]] = running.get("units", ())

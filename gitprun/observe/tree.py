@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,6 +48,16 @@ class Ground:
     names: dict[bytes, bytes] = field(default_factory=dict)
 
     @property
+    def outside(self) -> tuple[str, ...]:
+        """Return the paths in it that are no work of its worker."""
+        return (OUTBOX, *self.apart)
+
+    @property
+    def skip(self) -> Callable[[bytes], bool]:
+        """Return the rule for what of it is neither watched nor walked."""
+        return make_skip_rule(map(os.fsencode, self.outside))
+
+    @property
     def git(self) -> Git:
         """Return git with the user's repository, the private index and the workspace as work tree."""
         places = {"GIT_DIR": str(self.common), "GIT_INDEX_FILE": str(self.index), "GIT_WORK_TREE": str(self.path)}
@@ -60,8 +70,7 @@ class Tree:
     def __init__(self, ground: Ground, source: ChangeSource) -> None:
         self.ground, self.source = ground, source
         self._top = os.fsencode(ground.path)
-        self._apart = (OUTBOX, *ground.apart)
-        self._skip = make_skip_rule(map(os.fsencode, self._apart))
+        self._skip = ground.skip
         self._dirty: dict[str, Stamp] | None = None
         self._ignored: set[bytes] = set()
         self._nested: tuple[bytes, ...] = ()
@@ -123,9 +132,10 @@ class Tree:
             return False
         asked: list[bytes] = []
         new: list[bytes] = []
+        outside = self.ground.outside
         for name in touched:
             text = os.fsdecode(name)
-            if within(text, self._apart) or any(name.startswith(folder + b"/") for folder in self._nested):
+            if within(text, outside) or any(name.startswith(folder + b"/") for folder in self._nested):
                 continue
             entry = index.find(name)
             if entry is None:
@@ -178,7 +188,7 @@ class Tree:
         return self.ground.git.run(*words, timeout=GIT_TIMEOUT).fields
 
     def _is_work(self, text: str) -> bool:
-        return not within(text.rstrip("/"), self._apart) and build_folder(text) is None
+        return not within(text.rstrip("/"), self.ground.outside) and build_folder(text) is None
 
     def _index(self) -> Index | None:
         """Read the private index, once for each state of it."""

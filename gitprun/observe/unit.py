@@ -19,11 +19,10 @@ from gitprun.model.globs import outside_fence
 from gitprun.observe.commits import CommitCounts
 from gitprun.observe.flags import UnitReading
 from gitprun.observe.snapshot import RepositorySnapshot, Stamp
-from gitprun.observe.touched import FolderWatcher, NoNotices, make_skip_rule
+from gitprun.observe.touched import FolderWatcher, NoNotices
 from gitprun.observe.tree import Ground, Tree, may_convert
 from gitprun.system.clock import Clock
 from gitprun.system.files import tail
-from gitprun.workspaces.base import OUTBOX
 
 # The last events of a worker, each some kilobytes: the output itself may be gigabytes, and is never read whole.
 TAIL = 64 << 10
@@ -105,8 +104,7 @@ class UnitReader:
             # A later attempt works in a workspace of its own.
             self._trees.pop(key).close()
         if key not in self._trees:
-            rule = make_skip_rule(map(os.fsencode, (OUTBOX, *ground.apart)))
-            source = self._watcher.source(os.fsencode(ground.path), rule) if self._watcher else NoNotices()
+            source = self._watcher.source(os.fsencode(ground.path), ground.skip) if self._watcher else NoNotices()
             self._trees[key] = Tree(ground, source)
         return self._trees[key].look(whole=whole)
 

@@ -16,6 +16,7 @@ from typing import Protocol, Self
 from gitprun.executors.base import Ending
 from gitprun.ledger.outcome import judge_worker
 from gitprun.ledger.retry_policy import SHARED_KINDS, RetryPolicy, judge_next_try, kind_of_failure
+from gitprun.ledger.rows import EndingRow
 from gitprun.model.units import Exit, Unit
 from gitprun.runs.worker import WorkerCall, run_worker
 from gitprun.supervisor.process import KILLED, Stop
@@ -224,7 +225,7 @@ def decide(unit: Unit, terms: Terms, worked: Worked, work: WorkFound) -> Decisio
     return Decision(failure=failure, retry=Retry(until=now + answer.wait, kind=failure, shared=failure in SHARED_KINDS))
 
 
-def thread_worth_resuming(unit: Unit, ending: Ending, *, changed: bool) -> str | None:
+def thread_worth_resuming(unit: Unit, ending: Ending | EndingRow, *, changed: bool) -> str | None:
     """Return the conversation worth going on with: the service cut it off after it had changed something."""
     worth = unit.executor == "codex" and unit.mode == "write" and changed and ending.kind in SHARED_KINDS
     return ending.thread if worth and _THREAD.fullmatch(ending.thread or "") else None

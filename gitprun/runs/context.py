@@ -23,14 +23,11 @@ from gitprun.model.units import DEFAULT_OUTPUT_MAX, Unit
 from gitprun.observe.drift_observer import DriftObserver, author_of
 from gitprun.observe.linked import begin_look, end_look
 from gitprun.runs.stall_watch import StallWatch
-from gitprun.supervisor.process import Stop
+from gitprun.supervisor.process import DEFAULT_GRACE, Stop
 from gitprun.system.clock import Alarm, SystemClock
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import CloneSource
 from gitprun.workspaces.gitdir import ensure_own_git
-
-# What an agent needs to write its last words after INT; a worker deaf to it costs a stop three times as much.
-GRACE = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +49,7 @@ class RunContext:
     stop: Stop
     heard: Callable[[str, Progress], None]
     observer: DriftObserver | None = None
-    grace: float = GRACE
+    grace: float = DEFAULT_GRACE
     output_max: int = DEFAULT_OUTPUT_MAX
     stalls: StallWatch = field(default_factory=StallWatch)
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)

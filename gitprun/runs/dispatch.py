@@ -23,14 +23,14 @@ from gitprun.ledger.settings import remember
 from gitprun.ledger.unit_events import UnitQueued
 from gitprun.model.errors import PrunError
 from gitprun.model.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id
-from gitprun.model.plan import DEFAULT_MAX_FILE, DEFAULT_STALL, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
+from gitprun.model.plan import DEFAULT_MAX_FILE, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
 from gitprun.model.powers import started_by
 from gitprun.model.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
 from gitprun.observe.drift_observer import DriftObserver
-from gitprun.runs.context import GRACE, Coordinator, RunContext, RunStart, WorkItem
+from gitprun.runs.context import Coordinator, RunContext, RunStart, WorkItem
 from gitprun.runs.pool import Pool
-from gitprun.runs.stall_watch import StallWatch
-from gitprun.supervisor.process import probe_identity, worker_environment
+from gitprun.runs.stall_watch import stall_watch_of
+from gitprun.supervisor.process import DEFAULT_GRACE, probe_identity, worker_environment
 from gitprun.supervisor.programs import find_program, with_program
 from gitprun.system.clock import SteadyClock
 from gitprun.system.files import locked
@@ -163,9 +163,9 @@ def make_context(
         heard=coordinator.heard,
         retry_policy=read_retry_policy(settings),
         clock=coordinator.clock or SteadyClock(),
-        grace=(settings.grace or GRACE) if coordinator.grace is None else coordinator.grace,
+        grace=(settings.grace or DEFAULT_GRACE) if coordinator.grace is None else coordinator.grace,
         output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
-        stalls=StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report"),
+        stalls=stall_watch_of(settings),
         observer=DriftObserver(repository, coordinator.ledger, run, start.root),
     )
 

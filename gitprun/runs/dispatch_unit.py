@@ -16,12 +16,11 @@ from gitprun.executors.base import Ending, Launch, WorkerPaths
 from gitprun.executors.catalog import require_executor
 from gitprun.guards.install import claude_guard
 from gitprun.ledger.retry_policy import RetryPolicy, read_retry_policy
-from gitprun.ledger.rows import StallRow
 from gitprun.model.errors import UsageProblem
 from gitprun.model.names import nearest
-from gitprun.model.plan import DEFAULT_STALL, Settings
+from gitprun.model.plan import Settings
 from gitprun.model.tables import parse_duration
-from gitprun.model.units import DEFAULT_OUTPUT_MAX, DEFAULT_TIMEOUT, ExecutorSettings, Exit, Sandbox, Unit
+from gitprun.model.units import DEFAULT_TIMEOUT, ExecutorSettings, Exit, Sandbox, Unit
 from gitprun.registry.state_folder import (
     list_state_dirs,
     make_state_dir,
@@ -34,9 +33,9 @@ from gitprun.registry.state_folder import (
 )
 from gitprun.runs.attempt import Decision, ForegroundPolicy, Retry, Terms, Worked, WorkFound, make_attempts
 from gitprun.runs.dispatch_result import FinalizedUnit, finalize_unit, has_content, last_message
-from gitprun.runs.stall_watch import StallWatch, describe_stall
-from gitprun.runs.worker import WorkerCall, WorkerEvents, WorkerFiles, read_ending
-from gitprun.supervisor.process import DEFAULT_GRACE, ProcessLimits, Stop, probe_identity, worker_environment
+from gitprun.runs.stall_watch import StallEvent, describe_stall, stall_watch_of
+from gitprun.runs.worker import WorkerCall, WorkerEvents, WorkerFiles, limits_of, read_ending
+from gitprun.supervisor.process import Stop, probe_identity, worker_environment
 from gitprun.supervisor.programs import with_program
 from gitprun.system.clock import Alarm, SteadyClock
 
@@ -125,20 +124,6 @@ class DispatchSpec:
         policy = read_retry_policy(self.project)
         return policy if self.retry else replace(policy, retries=0)
 
-    @property
-    def limits(self) -> ProcessLimits:
-        """Return what bounds the worker, as for units of runs."""
-        return ProcessLimits(
-            timeout=self.unit.timeout,
-            grace=self.project.grace or DEFAULT_GRACE,
-            output_max=self.project.output_max or DEFAULT_OUTPUT_MAX,
-        )
-
-    @property
-    def stalls(self) -> StallWatch:
-        """Return the watch that says when the worker has stalled."""
-        return StallWatch(self.project.stall or DEFAULT_STALL, self.project.stall_action or "report")
-
 
 @dataclass(slots=True)
 class DispatchPolicy(ForegroundPolicy):
@@ -197,13 +182,13 @@ class DispatchPolicy(ForegroundPolicy):
             unit=unit,
             launch=launch,
             files=WorkerFiles(cwd=cwd, output=output, record=folder),
-            limits=request.limits,
+            limits=limits_of(unit, request.project),
             events=WorkerEvents(
                 started=lambda who, _mark, _launch: write_identity(folder, "warden.json", who),
                 stalled=self._note_stall,
                 heard=lambda _said: None,
             ),
-            stalls=request.stalls,
+            stalls=stall_watch_of(request.project),
             stop=self.stop,
             own={"PRUN_UNIT": unit.id, "PRUN_RESULT": str(request.result)},
         )
@@ -241,9 +226,9 @@ class DispatchPolicy(ForegroundPolicy):
         assert self._at is not None
         return self._at[1]
 
-    def _note_stall(self, row: StallRow | None) -> None:
-        write_record(self.folder, "stall.json", row.as_json() if row is not None else {})
-        self.say(describe_stall(self.unit.id, row))
+    def _note_stall(self, event: StallEvent) -> None:
+        write_record(self.folder, "stall.json", event.stalled.as_json() if event.stalled is not None else {})
+        self.say(describe_stall(self.unit.id, event))
 
     def watched(self) -> AbstractContextManager[None]:
         """Look at nothing: no repository need be there, and none is touched."""

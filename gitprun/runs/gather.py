@@ -26,17 +26,14 @@ from gitprun.runs.writers import Writers
 from gitprun.system.clock import Clock
 from gitprun.system.files import read_plain
 
-# The first seed's own figures: scripts written for it count on them.
-TIMEOUT, POLL, WINDOW = 3600.0, 5.0, 10.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """How long to wait in all, how often to look, how long a file must be quiet; all in seconds."""
 
-    timeout: float = TIMEOUT
-    poll: float = POLL
-    window: float = WINDOW
+    timeout: float
+    poll: float
+    window: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

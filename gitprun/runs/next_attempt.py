@@ -8,10 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, cast
 
-from gitprun.executors.base import Ending
-from gitprun.executors.limits import FailureKind
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository, resolve_commit
 from gitprun.ledger.events import UnitState
@@ -97,10 +94,8 @@ def _current_base(context: RunContext) -> Oid:
 
 def thread_to_resume(unit: Unit, known: UnitState) -> str | None:
     """Return the conversation worth going on with, as far as its workspace is still there."""
-    said = known.ending or EndingRow()
-    ending = Ending("unknown", thread=said.thread or None, kind=cast('FailureKind | Literal[""]', said.kind))
     changed = bool(known.changed) and not known.unfinished
-    thread = thread_worth_resuming(unit, ending, changed=changed)
+    thread = thread_worth_resuming(unit, known.ending or EndingRow(), changed=changed)
     if thread is None or not (known.path and known.identity):
         return None
     return thread if folder_identity(Path(known.path)) == known.identity else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from gitprun.capture.capture import Capture, CaptureContext, capture, require_ended
 from gitprun.capture.context import index_kept
@@ -18,7 +18,7 @@ from gitprun.ledger.unit_events import UnitFinished, UnitVerified
 from gitprun.model.contract import parse_result
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid
-from gitprun.model.units import Exit, ExitReason, Unit, Verdict
+from gitprun.model.units import Unit, Verdict
 from gitprun.registry.rest import recall_workspace
 from gitprun.registry.survivors import living_survivors
 from gitprun.runs.context import RunContext, open_unit_capture
@@ -130,13 +130,5 @@ def _free_folder(folder: Path) -> Path:
 
 def worker_state(unit: UnitState) -> str | None:
     """Judge the worker of a unit alone, by what is written down of its end."""
-    record, ending = unit.exit, unit.ending
-    assert record is not None
-    ended = Exit(
-        code=record.code,
-        signal=record.signal,
-        reason=cast("ExitReason", record.reason),
-        seconds=record.seconds,
-        detail=record.detail,
-    )
-    return judge_worker(ended, ending.state or "unknown" if ending is not None else "unknown")
+    assert unit.exit is not None
+    return judge_worker(unit.exit, (unit.ending.state if unit.ending is not None else "") or "unknown")

@@ -15,11 +15,11 @@ from gitprun.ledger.retry_policy import RetryPolicy, read_retry_policy
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED, flat
 from gitprun.ledger.unit_events import UnitPart
-from gitprun.model.plan import DEFAULT_STALL, Settings
-from gitprun.model.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
-from gitprun.runs.stall_watch import StallWatch
+from gitprun.model.plan import Settings
+from gitprun.model.units import ExecutorSettings, Unit
 from gitprun.runs.user_verify import PostVerify
-from gitprun.supervisor.process import DEFAULT_GRACE, ProcessLimits, Stop
+from gitprun.runs.worker import limits_of
+from gitprun.supervisor.process import ProcessLimits, Stop
 from gitprun.system.clock import Alarm, SteadyClock
 
 
@@ -42,13 +42,8 @@ class WorkerRequest:
 
     @property
     def limits(self) -> ProcessLimits:
-        """Return what bounds the worker, as for units of runs."""
-        settings = self.settings
-        return ProcessLimits(
-            timeout=self.unit.timeout,
-            grace=settings.grace or DEFAULT_GRACE,
-            output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
-        )
+        """Return what bounds the worker, and its checks after it."""
+        return limits_of(self.unit, self.settings)
 
 
 @dataclass(slots=True)
@@ -85,11 +80,6 @@ class Session:
     def retries(self) -> RetryPolicy:
         """Return how often, and after how long, the worker is tried again."""
         return read_retry_policy(self.request.settings)
-
-    def stalls(self) -> StallWatch:
-        """Return the watch that says when the worker has stalled."""
-        settings = self.request.settings
-        return StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report")
 
 
 def temporary_of(session: Session, path: Path) -> Path:

@@ -18,9 +18,8 @@ from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
 from gitprun.ledger.events import ENDED
 from gitprun.ledger.outcome import ending_row, exit_row
-from gitprun.ledger.rows import StallRow
 from gitprun.ledger.stall import was_ended
-from gitprun.ledger.unit_events import UnitExited, UnitFinished, UnitMoving, UnitStalled, UnitStarted, UnitWaiting
+from gitprun.ledger.unit_events import UnitExited, UnitFinished, UnitStarted, UnitWaiting
 from gitprun.model.contract import Result
 from gitprun.model.errors import PrunError
 from gitprun.model.prompts import assemble_prompt, continue_prompt
@@ -190,10 +189,11 @@ class RunUnitPolicy(Policy):
         def started(who: ProcessIdentity | None, mark: str, launch: Launch) -> None:
             context.note(unit, UnitStarted(process=who, program=launch.argv[0], log=log, mark=mark))
 
-        def stalled(row: StallRow | None) -> None:
-            context.note(unit, UnitStalled(stalled=row) if row is not None else UnitMoving(stalled=None))
-
-        return WorkerEvents(started=started, stalled=stalled, heard=lambda said: context.heard(unit.id, said))
+        return WorkerEvents(
+            started=started,
+            stalled=lambda event: context.note(unit, event),
+            heard=lambda said: context.heard(unit.id, said),
+        )
 
     def rejoin(self) -> Exit:
         """Wait for the worker of a coordinator that is gone."""

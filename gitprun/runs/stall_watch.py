@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitprun.executors.lines import one_line, plain_text
-from gitprun.ledger.rows import StallRow
 from gitprun.ledger.stall import Quiet, WorkerSight, has_moved, observe, stall_row, watch_begins
 from gitprun.ledger.unit_events import UnitMoving, UnitStalled
 from gitprun.model.errors import PrunError
-from gitprun.model.plan import DEFAULT_STALL, StallAction
+from gitprun.model.plan import DEFAULT_STALL, Settings, StallAction
 from gitprun.supervisor.process import ProcessIdentity, ask_to_end
 from gitprun.system.clock import Clock, SystemClock
 from gitprun.system.files import tail
@@ -27,6 +26,7 @@ SHARE = 20.0
 MOST_FILES = 1_000_000
 # Its last line is shown, of which no terminal has more.
 TAIL = 4096
+StallEvent = UnitStalled | UnitMoving
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Subject:
 
     output: Path
     places: tuple[Path, ...]
-    say: Callable[[UnitStalled | UnitMoving], None]
+    say: Callable[[StallEvent], None]
     supervisor: ProcessIdentity | None = None
     stalled: bool = False
     ended: bool = False
@@ -137,8 +137,14 @@ class StallWatch:
             ask_to_end(subject.supervisor)
 
 
-def describe_stall(name: str, row: StallRow | None) -> str:
-    """Return in one line that a worker has stalled, or goes on (``row`` None)."""
+def stall_watch_of(settings: Settings) -> StallWatch:
+    """Return the watch that settings ask for."""
+    return StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report")
+
+
+def describe_stall(name: str, event: StallEvent) -> str:
+    """Return in one line that a worker has stalled, or goes on."""
+    row = event.stalled
     if row is None:
         return f"{name} goes on"
     last = row.hint or row.last

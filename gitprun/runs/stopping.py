@@ -16,7 +16,8 @@ from gitprun.ledger.roster import NAMED, roster
 from gitprun.ledger.rows import StopRow
 from gitprun.ledger.unit_events import UnitStopAsked
 from gitprun.model.errors import OperationRefused, PrunError
-from gitprun.supervisor.process import ProcessIdentity, ask_to_end, find_supervisor, is_alive, is_gone, probe_identity
+from gitprun.observe.processes import live_identity
+from gitprun.supervisor.process import ProcessIdentity, ask_to_end, find_supervisor, is_gone, probe_identity
 from gitprun.system.stop import Stop
 
 # Two requests nearer to each other than half a second are one press.
@@ -54,7 +55,7 @@ def find_unit_at_work(ledger: Ledger, run: RunState, unit: UnitState) -> AtWork 
     """Return a unit (or named workspace) if somebody works on it."""
     if run.id == NAMED:
         return _of_user_workspace(ledger, unit)
-    coordinator, supervisor = _living(run.coordinator), _living_supervisor(ledger, unit)
+    coordinator, supervisor = live_identity(run.coordinator), _living_supervisor(ledger, unit)
     if not unit.live or (supervisor is None and (coordinator is None or run.ended is not None)):
         return None
     return AtWork(run.id, unit.id, coordinator, {unit.id: supervisor} if supervisor else {})
@@ -66,7 +67,7 @@ def find_run_at_work(ledger: Ledger, run: RunState) -> AtWork | None:
 
 
 def _of_run(ledger: Ledger, run: RunState) -> AtWork | None:
-    coordinator = _living(run.coordinator) if run.ended is None else None
+    coordinator = live_identity(run.coordinator) if run.ended is None else None
     found = {unit.id: _living_supervisor(ledger, unit) for unit in run.units.values() if unit.live}
     supervisors: dict[str, ProcessIdentity] = {
         name: supervisor for name, supervisor in found.items() if supervisor is not None
@@ -77,22 +78,17 @@ def _of_run(ledger: Ledger, run: RunState) -> AtWork | None:
 def _of_user_workspace(ledger: Ledger, unit: UnitState) -> AtWork | None:
     if not probe_named(unit).live:
         return None
-    coordinator, supervisor = _living(unit.coordinator), _living_supervisor(ledger, unit)
+    coordinator, supervisor = live_identity(unit.coordinator), _living_supervisor(ledger, unit)
     if coordinator is None and supervisor is None:
         return None
     return AtWork(NAMED, unit.id, coordinator, {unit.id: supervisor} if supervisor else {})
-
-
-def _living(who: ProcessIdentity | None) -> ProcessIdentity | None:
-    """Return who is meant, if that very process still runs."""
-    return who if who is not None and is_alive(who) else None
 
 
 def _living_supervisor(ledger: Ledger, unit: UnitState) -> ProcessIdentity | None:
     """Find the living supervisor of a unit's worker, also of one that was killed before it could be written down."""
     # Written down once it ran; a pid alone could be anybody's by now.
     if unit.process:
-        return _living(unit.process)
+        return live_identity(unit.process)
     if unit.live and unit.run != NAMED and unit.state in ("preparing", "running"):
         return find_supervisor(ledger.path.parent / "runs" / unit.run / unit.id)
     return None

@@ -23,13 +23,11 @@ from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
 from gitprun.ledger.outcome import ending_row, exit_row, verdict_row
 from gitprun.ledger.roster import NAMED
-from gitprun.ledger.rows import EarlierRow, StallRow
+from gitprun.ledger.rows import EarlierRow
 from gitprun.ledger.unit_events import (
     UnitExited,
     UnitFinished,
-    UnitMoving,
     UnitPreparing,
-    UnitStalled,
     UnitStarted,
     UnitVerified,
     UnitVerifying,
@@ -53,7 +51,7 @@ from gitprun.runs.attempt import (
     thread_worth_resuming,
 )
 from gitprun.runs.request import Session, close_line, temporary_of
-from gitprun.runs.stall_watch import describe_stall
+from gitprun.runs.stall_watch import StallEvent, describe_stall, stall_watch_of
 from gitprun.runs.user_commit import CommitOutcome, Work, commit_work
 from gitprun.runs.user_report import Spoken, report_work, write_message
 from gitprun.runs.user_verify import Verified, verify
@@ -148,7 +146,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
             ),
             limits=session.request.limits,
             events=self._events(),
-            stalls=session.stalls(),
+            stalls=stall_watch_of(session.request.settings),
             stop=session.stop,
             # Without a .git there, git must not find a repository around it.
             own=own | ceilings(os.environ, path),
@@ -183,9 +181,9 @@ class UserWorkspacePolicy(ForegroundPolicy):
         def started(who: ProcessIdentity | None, mark: str, launch: Launch) -> None:
             session.note(UnitStarted(process=who, program=launch.argv[0], mark=mark))
 
-        def stalled(row: StallRow | None) -> None:
-            session.note(UnitStalled(stalled=row) if row is not None else UnitMoving(stalled=None))
-            session.warn(describe_stall(session.place.id, row))
+        def stalled(event: StallEvent) -> None:
+            session.note(event)
+            session.warn(describe_stall(session.place.id, event))
 
         return WorkerEvents(started=started, stalled=stalled, heard=lambda _said: None)
 

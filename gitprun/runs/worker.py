@@ -12,12 +12,13 @@ from pathlib import Path
 
 from gitprun.executors.base import Ending, Launch, Progress
 from gitprun.executors.catalog import require_executor
-from gitprun.ledger.rows import StallRow
-from gitprun.model.units import Exit, Unit
+from gitprun.model.plan import Settings
+from gitprun.model.units import DEFAULT_OUTPUT_MAX, Exit, Unit
 from gitprun.runs.listen import Listener, read_output
-from gitprun.runs.stall_watch import StallWatch, Subject
+from gitprun.runs.stall_watch import StallEvent, StallWatch, Subject
 from gitprun.runs.worker_sandbox import wall_worker
 from gitprun.supervisor.process import (
+    DEFAULT_GRACE,
     KILLED,
     ProcessIdentity,
     ProcessLimits,
@@ -51,11 +52,11 @@ class WorkerFiles:
 class WorkerEvents:
     """Who hears of one worker while it works; each is called from whatever thread.
 
-    ``started`` gets its supervisor, its mark and its launch, ``stalled`` the facts of a stall (None: it goes on).
+    ``started`` gets its supervisor, its mark and its launch, ``stalled`` that it has stalled or goes on.
     """
 
     started: Callable[[ProcessIdentity | None, str, Launch], None]
-    stalled: Callable[[StallRow | None], None]
+    stalled: Callable[[StallEvent], None]
     heard: Callable[[Progress], None]
 
 
@@ -86,6 +87,15 @@ class KnownWorker:
     mark: str
     stalled: bool
     was_ended: bool
+
+
+def limits_of(unit: Unit, settings: Settings) -> ProcessLimits:
+    """Return what bounds a worker: the time its unit has, and what settings say of the rest."""
+    return ProcessLimits(
+        timeout=unit.timeout,
+        grace=settings.grace or DEFAULT_GRACE,
+        output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
+    )
 
 
 def run_worker(call: WorkerCall) -> Exit:
@@ -159,7 +169,7 @@ def read_ending(unit: Unit, output: Path, ended: Exit, start: int = 0) -> Ending
 def _subject(files: WorkerFiles, events: WorkerEvents) -> Subject:
     """Return what of a worker is watched for a stall."""
     places = (files.cwd, *([files.temporary] if files.temporary is not None else []))
-    return Subject(files.output, places, lambda payload: events.stalled(payload.stalled))
+    return Subject(files.output, places, events.stalled)
 
 
 @contextmanager

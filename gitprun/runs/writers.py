@@ -23,7 +23,7 @@ class Writers:
 
     base: Path
     _results: dict[Path, str] = field(default_factory=dict)
-    _histories: dict[Path, tuple[tuple[int, ...], History]] = field(default_factory=dict)
+    _ledgers: dict[Path, Ledger] = field(default_factory=dict)
 
     def look_again(self) -> None:
         """Take in state folders that have come since."""
@@ -80,15 +80,9 @@ class Writers:
         return Writer("ended", unit.name, folder=str(unit), hopeless=hopeless)
 
     def _history(self, state: Path) -> History:
-        """Read a ledger, again only when it has grown."""
-        ledger = Ledger(state)
-        seen = ledger.stamp()
-        if seen is None:
-            return History()
-        if state not in self._histories or self._histories[state][0] != seen:
-            # The stamp from before the reading: a row that comes meanwhile is read at the next look.
-            self._histories[state] = (seen, ledger.read().history)
-        return self._histories[state][1]
+        """Read a ledger; of one that was read before only its new lines."""
+        ledger = self._ledgers.setdefault(state, Ledger(state))
+        return ledger.read().history if ledger.stamp() is not None else History()
 
 
 def _goes_on(run: RunState) -> bool:

@@ -28,7 +28,8 @@ from gitprun.system.stop import Stop as Stop
 SUPERVISOR = "import sys; sys.path.insert(0, sys.argv[1]); import supervisor; supervisor.main(sys.argv[2])"
 # What a supervisor that an older version started, and that still lives, was started with.
 _FORMER = "import sys; sys.path.insert(0, sys.argv[1]); import warden; warden.main(sys.argv[2])"
-# An agent writes its last words in less; each of the steps INT, TERM and KILL may take so long.
+# An agent writes its last words in less; each of the steps INT, TERM and KILL may take so long, so that a worker deaf
+# to all costs a stop three times as much.
 DEFAULT_GRACE = 5.0
 SPEC = "spec"
 # Where the kernel does not tell of a process's end, it is noticed so late.

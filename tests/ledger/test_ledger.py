@@ -15,7 +15,7 @@ import pytest
 
 from gitprun.ledger import ledger as ledger_module
 from gitprun.ledger.archive import Compaction, read_archived
-from gitprun.ledger.events import Event, encode
+from gitprun.ledger.events import Event, History, encode, fold
 from gitprun.ledger.ledger import Ledger, LedgerProblem, Reading
 from gitprun.system.journal import JournalReplaced
 from tests.support.cli import program_environment
@@ -205,6 +205,37 @@ def test_reading_again_sees_what_others_wrote_and_a_replaced_file(tmp_path: Path
     # Whoever wrote to it has it still, and puts it back.
     assert theirs.read().events == (first, second)
     assert ours.read() == Reading((first, second), (2,))
+
+
+def test_what_was_read_before_is_folded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folded: list[tuple[Event, ...]] = []
+
+    def counted(events: tuple[Event, ...]) -> History:
+        folded.append(events)
+        return fold(events)
+
+    monkeypatch.setattr(ledger_module, "fold", counted)
+    ours, theirs = Ledger(tmp_path), Ledger(tmp_path)
+    theirs.append(payload_of("run.started"), run="r1")
+    before = ours.read()
+    assert before.history is before.history
+    assert ours.read() is before
+    assert len(folded) == 1
+    theirs.append(payload_of("run.started"), run="r2")
+    after = ours.read()
+    assert list(after.history.runs) == ["r1", "r2"]
+    # Who holds the earlier reading goes on with what it said then.
+    assert (list(before.history.runs), len(folded)) == (["r1"], 2)
+    # A torn line is no new event, and is reported all the same; another file in its place is read anew.
+    with open(ours.path, "ab") as torn:
+        torn.write(b'{"v":1,"t":')
+    assert ours.read().unreadable == (3,)
+    again = tmp_path / "again"
+    again.write_bytes(ours.path.read_bytes())
+    known = ours.read()
+    again.replace(ours.path)
+    assert ours.read() == known
+    assert ours.read() is not known
 
 
 def test_a_deleted_ledger_is_put_back_by_the_next_event(tmp_path: Path) -> None:

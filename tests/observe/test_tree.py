@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from gitprun.observe.snapshot import GONE
-from gitprun.observe.touched import FolderWatcher, NoNotices, make_skip_rule
+from gitprun.observe.touched import FolderWatcher, NoNotices
 from gitprun.observe.tree import Ground, Tree, may_convert
-from gitprun.workspaces.base import OUTBOX
 from tests.support.repos import Repo, make_repo
 from tests.support.workshop import Workshop, fingerprint, open_workshop
 
@@ -64,7 +63,7 @@ def eyes(tmp_path: Path) -> Iterator[Callable[..., Eyes]]:
             converts=may_convert(repo.repository),
         )
         watcher = FolderWatcher()
-        source = watcher.source(os.fsencode(ground.path), make_skip_rule(map(os.fsencode, (OUTBOX, *ground.apart))))
+        source = watcher.source(os.fsencode(ground.path), ground.skip)
         made.append(Eyes(workshop, ground, watcher, Tree(ground, source)))
         return made[-1]
 

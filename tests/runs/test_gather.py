@@ -70,7 +70,7 @@ class Scene:
         paths = [str(self.folder / name) for name in names]
         return gather(
             paths,
-            Pace(timeout=timeout),
+            Pace(timeout=timeout, poll=5.0, window=10.0),
             GatherCalls(
                 writers=Writers(self.folder / "tmp"),
                 clock=self,
