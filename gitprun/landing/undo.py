@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import pygit2
@@ -18,7 +16,7 @@ from gitprun.git.trees import Objects, merge_trees, read_changes, tree_of
 from gitprun.judging.conflicts import answer_conflicts, place_answers
 from gitprun.judging.judged import RESOLVERS_ONLY
 from gitprun.judging.recorded_resolutions import forget
-from gitprun.landing.build import lay_out_attributes
+from gitprun.landing.build import attributes_alone
 from gitprun.landing.commit import NewCommit, revert_message, write_new_commit
 from gitprun.landing.forget import Row, rows_of_landings
 from gitprun.landing.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
@@ -187,13 +185,7 @@ def _ground(repository: Repository, target: Target) -> Iterator[_UndoTarget]:
     if target.checkout is not None:
         require_mergeable(target, read_local_changes(target.checkout))
     here = Git(cwd=target.checkout or repository.top or repository.common)
-    with ExitStack() as stack:
-        merging = here
-        if target.checkout is None:
-            # The attributes of another branch must not steer the merge.
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prun-attributes-")))
-            lay_out_attributes(repository.git, target.tip, folder)
-            merging = Git(cwd=folder, env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(folder)})
+    with nullcontext(here) if target.checkout is not None else attributes_alone(repository, target.tip) as merging:
         yield _UndoTarget(
             repository=repository,
             target=target,
