@@ -24,8 +24,8 @@ from gitprun.landing.guard import Target
 from gitprun.landing.plan import News
 from gitprun.landing.settings import MergeSettings
 from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, OperationRefused, PrunError, first_words
+from gitprun.model.lists import join_few
 from gitprun.model.names import PRUN_REFS, Oid, short
-from gitprun.model.units import join_few
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import provide, require_room
 

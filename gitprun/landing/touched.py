@@ -35,9 +35,9 @@ from gitprun.landing.surface import (
 from gitprun.ledger.events import RunState, UnitState, base_of
 from gitprun.ledger.rows import AcceptedRow
 from gitprun.model.errors import PlanError, PrunError
+from gitprun.model.lists import join_few
 from gitprun.model.names import Oid
 from gitprun.model.powers import changed_powers
-from gitprun.model.units import join_few
 from gitprun.system.config import CONFIG_NAME, parse_toml
 from gitprun.workspaces.trust import record_trust, untrusted
 

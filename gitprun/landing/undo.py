@@ -41,6 +41,7 @@ from gitprun.ledger.landing_events import UndoFinished, UndoRow, UndoStarted
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.unit_events import UnitFinished
 from gitprun.model.errors import GitFailed, Interrupted, OperationRefused
+from gitprun.model.lists import listed
 from gitprun.model.names import PRUN_REFS, ZERO, Oid, is_run_id, parse_oid, short
 from gitprun.supervisor.process import Stop
 from gitprun.system.files import locked
@@ -263,8 +264,7 @@ def _builders(ground: _UndoTarget, choice: UndoChoice) -> tuple[str, ...]:
         for name in held
         if name != own and (name.startswith("heads/") or is_run_id(name.split("/")[1]))
     ]
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return (f"built on it, so that landing them brings it back: {shown}",) if names else ()
+    return (f"built on it, so that landing them brings it back: {listed(names)}",) if names else ()
 
 
 def _revert(ground: _UndoTarget, way: Way, rows: Sequence[tuple[Merge, str]], after: str = "") -> _Undoing:
