@@ -12,8 +12,9 @@ from gitprun.api.settings import MergeRequest, landing_options, require_findings
 from gitprun.api.stopping import Stop
 from gitprun.model.errors import OperationRefused, UsageProblem
 from gitprun.model.findings import IN_PLACE
+from gitprun.model.lists import join_few
 from gitprun.model.names import is_run_id
-from gitprun.model.units import Verdict, join_few
+from gitprun.model.units import Verdict
 
 if TYPE_CHECKING:
     from gitprun.api.outcomes import ReviewedResult

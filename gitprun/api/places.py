@@ -28,6 +28,7 @@ from gitprun.ledger.ledger import Reading
 from gitprun.ledger.roster import NAMED, roster
 from gitprun.ledger.unit_events import WorkspaceSetup
 from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.model.lists import listed
 from gitprun.model.names import short
 
 if TYPE_CHECKING:
@@ -194,8 +195,7 @@ def _set_up(
             return "failed", 1
         raise OperationRefused(problem.message, problem.hint) from None
     if work:
-        more = f" and {len(work) - 1} more" if len(work) > 1 else ""
-        opened.news(f"setup made {work[0]}{more}: no work, unless somebody changes it there")
+        opened.news(f"setup made {listed(work, 1)}: no work, unless somebody changes it there")
     opened.news(f"setup done: {'; '.join((*commands, *own))}")
     return "done", 0
 

@@ -15,6 +15,7 @@ from gitprun.api.values import RunStatus, Status, UnitStatus
 from gitprun.ledger.events import Event, History, RunState, UnitState, base_of
 from gitprun.ledger.lookup import find_run, find_unit, probe_unit
 from gitprun.model.errors import OperationRefused
+from gitprun.model.lists import listed
 from gitprun.model.units import LIVE
 
 if TYPE_CHECKING:
@@ -260,8 +261,7 @@ def read_diff(opened: Opened, name: str, *shape: str, colour: bool = False) -> b
 def describe_touches(touches: Sequence[TrustTouch]) -> str:
     """Return in one line what is touched; empty where nothing is."""
     # As many as a line holds; git prun show lists all of them.
-    shown = ", ".join(f"{touch.path} ({touch.what})" for touch in touches[:3])
-    return shown + (f" and {len(touches) - 3} more" if len(touches) > 3 else "")
+    return listed(touches, show=lambda touch: f"{touch.path} ({touch.what})")
 
 
 def describe_outside(paths: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gitprun.api.opened import Opened
 from gitprun.ledger.events import Event, RunState
+from gitprun.model.lists import listed
 
 # Enough to know which run it is about; the command that is told names all.
 MOST_UNPINNED = 5
@@ -18,11 +19,8 @@ def warn_unpinned(opened: Opened, runs: Sequence[RunState], events: Sequence[Eve
     found = find_unpinned(opened.repository, runs, events)
     if not found:
         return
-    names = [one.name for one in found[:MOST_UNPINNED]]
-    more = f" and {len(found) - MOST_UNPINNED} more" if len(found) > MOST_UNPINNED else ""
-    opened.warn(
-        f"no ref pins the work of {', '.join(names)}{more} any more: somebody, or a fetch that prunes, deleted it"
-    )
+    names = listed(found, MOST_UNPINNED, show=lambda one: one.name)
+    opened.warn(f"no ref pins the work of {names} any more: somebody, or a fetch that prunes, deleted it")
     there = [one for one in found if one.there]
     if there:
         opened.hint(f"{there[0].command} pins it again; git prun ledger verify names all")

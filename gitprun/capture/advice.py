@@ -10,6 +10,7 @@ from pathlib import Path
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.screen import LeftOut
 from gitprun.git.repo import read_config
+from gitprun.model.lists import listed
 from gitprun.system.files import folder_identity, read_plain
 
 # A git configuration is a few kilobytes; this one lies where a worker can write.
@@ -67,8 +68,7 @@ def _planted(site: CaptureContext) -> Iterator[str]:
     # What the user has set alike was there when the clone was made.
     names = [name for name, value in found.items() if users.get(name) != value]
     if names:
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        yield f"the settings of its .git name programs now ({', '.join(names[:SHOWN])}{more}); none was started"
+        yield f"the settings of its .git name programs now ({listed(names, SHOWN)}); none was started"
 
 
 def _nested(site: CaptureContext, left_out: tuple[LeftOut, ...]) -> Iterator[str]:

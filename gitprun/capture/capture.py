@@ -33,6 +33,7 @@ from gitprun.git.walk import Trees, TreeTooDeep
 from gitprun.ledger.rows import LeftOutRow, RejectedRow
 from gitprun.ledger.unit_events import UnitCaptured
 from gitprun.model.errors import GitFailed, GitTimeout, PrunError
+from gitprun.model.lists import listed
 from gitprun.model.names import ZERO, Oid, RunId, UnitId, short
 from gitprun.model.plan import DEFAULT_MAX_FILES
 from gitprun.system.files import folder_identity, locked
@@ -236,9 +237,8 @@ def _taken_back(site: CaptureContext, parted: Oid | None, tree: Oid, changed: Se
     lost = sorted({*changed} - {*changed_paths(site.store, parted, tree)})
     if not lost:
         return ""
-    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
     way = f"its worker left the base {short(site.base)} for {short(parted)}"
-    return f"{way}, so it takes back what came between, in {lost[0]}{more}"
+    return f"{way}, so it takes back what came between, in {listed(lost, 1)}"
 
 
 def changed_paths(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, ...]:

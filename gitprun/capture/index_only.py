@@ -39,6 +39,7 @@ from gitprun.git.refs import Signature, open_repository, write_commit, write_obj
 from gitprun.git.store import stand_in
 from gitprun.git.trees import tree_of
 from gitprun.model.errors import GitFailed, GitTimeout
+from gitprun.model.lists import listed
 from gitprun.model.names import Oid, RunId, UnitId, parse_oid
 from gitprun.model.secrets import find_secret
 from gitprun.system.files import folder_identity, read_plain
@@ -166,8 +167,7 @@ def _take(
     if not taken:
         return StagedContent(left_out=told)
     tree = _write_tree(site, taken)
-    names = ", ".join(sorted(taken)[:3]) + (f" and {len(taken) - 3} more" if len(taken) > 3 else "")
-    note = f"only in its index, in none of its files: {names}; kept beside the commit, as {LABEL}"
+    note = f"only in its index, in none of its files: {listed(sorted(taken))}; kept beside the commit, as {LABEL}"
     if known is not None and tree_of(site.repo, known) == tree:
         return StagedContent(known, told, notes=(note,))
     who = Signature(*_WHO, int(time.time()), 0)

@@ -26,6 +26,7 @@ from gitprun.capture.prepared import give_back, read_prepared, still_left_out
 from gitprun.capture.screen import SUBMODULE, LeftOut, gather_left_out, within
 from gitprun.capture.stage_paths import TIMEOUT, drop_entries, stage_modes, stage_paths
 from gitprun.capture.tree_scan import TreeScan, look
+from gitprun.model.lists import listed
 from gitprun.model.names import Oid, parse_oid
 from gitprun.workspaces.gitdir import read_snapshot
 
@@ -107,8 +108,7 @@ def stage(site: CaptureContext, scan: TreeScan) -> StagedTree:
 def _say_given_back(paths: Sequence[str]) -> list[str]:
     if not paths:
         return []
-    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    return [f"as the setup commands left it, so no work of this unit: {paths[0]}{more}"]
+    return [f"as the setup commands left it, so no work of this unit: {listed(paths, 1)}"]
 
 
 def _keep_away(site: CaptureContext, scan: TreeScan) -> tuple[tuple[str | bytes, ...], list[LeftOut]]:

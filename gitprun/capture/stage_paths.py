@@ -16,6 +16,7 @@ from gitprun.capture.lint import shown
 from gitprun.capture.screen import LeftOut
 from gitprun.git.command import Git
 from gitprun.model.errors import GitFailed, GitTimeout
+from gitprun.model.lists import listed
 from gitprun.workspaces.base import OUTBOX
 
 # In seconds: git hashes up to max_total (1 GB by default) of new files, through filters of the user's.
@@ -133,8 +134,8 @@ def stage_modes(site: CaptureContext) -> tuple[str, ...]:
         return ()
     # A disk that shows our own plain file as a program keeps no modes: then nothing is known.
     if _mode_on_disk(site.workspace.path / OUTBOX / ".gitignore") != PLAIN:
-        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        return (f"{shown(wrong[0][0])}{more}: whether it is executable was not looked at (core.fileMode=false)",)
+        names = listed(wrong, 1, show=lambda one: shown(one[0]))
+        return (f"{names}: whether it is executable was not looked at (core.fileMode=false)",)
     rows = b"".join(b"%s %s\t%s\0" % (mode, oid, path) for path, mode, oid in wrong)
     site.git.run("update-index", "-z", "--index-info", stdin=rows)
     return ()

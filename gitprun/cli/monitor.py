@@ -28,6 +28,7 @@ from gitprun.cli.options import json_option, project
 from gitprun.cli.signals import signals_stop
 from gitprun.model.errors import UsageProblem
 from gitprun.model.exit_codes import EXIT_NOT_YET
+from gitprun.model.lists import listed
 
 TITLE = "git prun"
 # What a flag is about fits on a line so far.
@@ -176,8 +177,7 @@ class Screen:
         known = before.flags if before else ()
         for flag in tick.flags:
             if flag.about and flag not in known and not self.as_json and flag.flag not in PLAIN:
-                more = f" and {len(flag.about) - SHOWN} more" if len(flag.about) > SHOWN else ""
-                say(f"  {flag.text}: {safe(', '.join(flag.about[:SHOWN]))}{more}")
+                say(f"  {flag.text}: {safe(listed(flag.about, SHOWN))}")
         self._keep(tick.line)
         news = before is None or (before.note, before.flags) != (tick.note, tick.flags)
         if self.tell is not None and news:

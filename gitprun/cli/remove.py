@@ -11,6 +11,7 @@ from gitprun.api.workspaces import RemovedWorkspace, RemovedWorkspaces
 from gitprun.cli.console import hint, put_json, safe, say, warn
 from gitprun.cli.options import here, json_option
 from gitprun.model.errors import UsageProblem
+from gitprun.model.lists import listed
 
 # Names of files that make one line; the folder they are kept in has all of them.
 SHOWN = 10
@@ -79,8 +80,7 @@ def _say(one: RemovedWorkspace) -> None:
 def say_ignored(name: str, kept: str, files: Sequence[str], gone: Sequence[str]) -> None:
     """Say what became of the ignored files of a workspace; what a tool makes again is not worth a word."""
     if files:
-        more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
-        say(f"  ignored files are kept for 30 days: {safe(', '.join(files[:SHOWN]))}{more} (in {safe(kept)})")
+        say(f"  ignored files are kept for 30 days: {safe(listed(files, SHOWN))} (in {safe(kept)})")
         hint(f"git prun rescue --ignored {safe(name)} --into FOLDER brings them back")
     if gone:
         say(f"  ignored files went with it: {safe(', '.join(gone[:SHOWN]))}")

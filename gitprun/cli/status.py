@@ -12,8 +12,9 @@ import click
 from gitprun.cli.console import age, clock_time, coloured, hint, put, put_json, safe, say, table
 from gitprun.cli.options import here, json_option
 from gitprun.model.errors import UsageProblem
+from gitprun.model.lists import join_few
 from gitprun.model.names import short
-from gitprun.model.units import LIVE, join_few
+from gitprun.model.units import LIVE
 
 if TYPE_CHECKING:
     from gitprun.api.rows import HeldStatus, LeftOutPath, NamedStatus

@@ -16,6 +16,7 @@ from gitprun.judging.shared_folders import lock_folders, new_migrations
 from gitprun.judging.text import review_text
 from gitprun.model.budget import unbroken
 from gitprun.model.findings import MergeState, ResolvedPath, Suspect
+from gitprun.model.lists import listed
 from gitprun.model.names import Oid
 from gitprun.resolvers.base import AUDIT_LIMIT, FileConflict, Refused
 
@@ -56,7 +57,7 @@ def audit_merge(trees: Trees, sides: Sides, tree: Oid, proved: frozenset[bytes],
     # They look at the tree with the better texts in it: a manifest may be one of these.
     _audit_migrations(found, tree)
     _audit_locks(found, tree)
-    unchecked = tuple(Unchecked(_some(paths), why) for why, paths in found.unchecked.items())
+    unchecked = tuple(Unchecked(listed(paths, 1, show=show_path), why) for why, paths in found.unchecked.items())
     return Audited(tree=tree, replaced=tuple(found.replaced), suspects=tuple(found.suspects), unchecked=unchecked)
 
 
@@ -71,10 +72,6 @@ def _review(found: _Findings, path: bytes, conflict: FileConflict, text: bytes, 
     found.suspects += [Suspect(path=show_path(path), reason=fault) for fault in judged.doubts.faults]
     if judged.doubts.unjudged:
         found.unchecked.setdefault(judged.doubts.unjudged, []).append(path)
-
-
-def _some(paths: Sequence[bytes]) -> str:
-    return show_path(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
 
 
 def _contested(trees: Trees, sides: Sides, tree: Oid) -> Iterator[tuple[bytes, FileConflict, bytes]]:

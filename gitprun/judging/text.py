@@ -6,12 +6,12 @@ the merge driver for one file, ``merge_text`` for three texts without a reposito
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from gitprun.git.index import blob_id
 from gitprun.judging.doubts import NOT_SETTLED, Doubts, find_doubts, guarded
 from gitprun.judging.judged import RESOLVERS_ONLY, Means
 from gitprun.model.findings import MergeState
@@ -243,7 +243,7 @@ def run_guarded(resolver: Callable[[FileConflict], _T], conflict: FileConflict, 
 def blob_name(text: bytes) -> str:
     """Return the object id git gives a text, by which resolutions of it are recorded."""
     # Without git: a program for each text would take longer than all else a recorded resolution costs.
-    return hashlib.sha1(b"blob %d\0" % len(text) + text, usedforsecurity=False).hexdigest()
+    return blob_id(text).hex()
 
 
 def show_dropped(answer: Resolved) -> tuple[str, ...]:

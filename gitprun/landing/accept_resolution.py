@@ -29,6 +29,7 @@ from gitprun.landing.unresolved import CONFLICT, Unresolved
 from gitprun.ledger.landing_events import ResolveRecorded
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
+from gitprun.model.lists import listed
 from gitprun.model.names import ZERO, Oid
 from gitprun.resolvers.base import FileConflict
 from gitprun.system.files import folder_identity, locked
@@ -154,7 +155,7 @@ def _is_named(resolution: Resolution, path: bytes) -> bool:
 
 def _shown(paths: Sequence[bytes]) -> str:
     # Five show where the edit strayed to; the workspace lists them all.
-    return ", ".join(map(show_path, paths[:5])) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+    return listed(paths, 5, show=show_path)
 
 
 def read_written(repository: Repository, resolution: Resolution) -> Oid | None:

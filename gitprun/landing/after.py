@@ -14,12 +14,13 @@ from gitprun.landing.commit import NewCommit, write_new_commit
 from gitprun.landing.context import LandingContext
 from gitprun.landing.hooks import UnfitContent, copy_staged
 from gitprun.model.globs import matches
+from gitprun.model.lists import listed
 from gitprun.model.names import Oid
 from gitprun.model.plan import DEFAULT_MAX_FILE
 from gitprun.model.units import CheckResult
 from gitprun.supervisor.process import Stop
 from gitprun.verify.check import run_shell
-from gitprun.verify.pristine import PristinePlace, name_some
+from gitprun.verify.pristine import PristinePlace
 
 # Generators write tens of files, some a few hundred; thousands are a folder that somebody forgot to ignore.
 MOST_MADE = 5000
@@ -101,7 +102,7 @@ def take_in(
     # Said, for whoever forgot ``produces`` sees a green check here and a missing file elsewhere.
     left = [show_path(name) for name in list_ignored(place) if name not in ignored and name not in made]
     if left:
-        site.note(f"after {', '.join(commands_of(rows))}: made {name_some(left)}, which git ignores: it does not land")
+        site.note(f"after {', '.join(commands_of(rows))}: made {listed(left, 1)}, which git ignores: it does not land")
     return AfterCommands(after, commands_of(rows), tuple(show_path(change.path) for change in changes))
 
 

@@ -13,6 +13,7 @@ from gitprun.landing.own_check import accept_words
 from gitprun.landing.plan import Candidate, LandingItem
 from gitprun.landing.surface import TITLES, describe
 from gitprun.landing.touched import accepted_by, find_touches, unaccepted
+from gitprun.model.lists import listed
 from gitprun.model.names import Oid
 
 
@@ -109,8 +110,6 @@ def find_holds(site: LandingContext, proposed: Proposed) -> LandingItem | None:
 
 # What --accept takes for it in a row of the ledger; on a command line it is --with-base.
 BASE = "base"
-# Three subjects tell which work it is; ``git log`` shows the rest.
-SHOWN = 3
 
 
 def read_along(site: LandingContext, tip: Oid, candidate: Candidate) -> tuple[str, ...]:
@@ -138,5 +137,4 @@ def describe_along(site: LandingContext, tip: Oid, candidate: Candidate) -> str:
     branch = site.git.run(*words, ok=(0, 128)).text
     of = f" (of {branch})" if branch else ""
     many = f"{len(found)} commits" if len(found) > 1 else "1 commit"
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return f"brings {many} of its base{of} that {site.target.branch} does not have: {'; '.join(found[:SHOWN])}{more}"
+    return f"brings {many} of its base{of} that {site.target.branch} does not have: {listed(found, between='; ')}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gitprun.capture.portable import describe_names
 from gitprun.git.command import Git
+from gitprun.git.repo import Repository
 from gitprun.git.trees import GITLINK, TreeChange, show_path, tree_of
 from gitprun.git.walk import TreeTooDeep
 from gitprun.judging.submodules import describe_moves, find_unknown
@@ -287,7 +289,17 @@ def _item(candidate: Candidate, state: LandedState, reason: str) -> LandingItem:
     return LandingItem(candidate=candidate, state=state, reason=reason)
 
 
-def lay_out_attributes(git: Git, commit: Oid, folder: Path) -> None:
+@contextmanager
+def attributes_alone(repository: Repository, commit: Oid) -> Iterator[Git]:
+    """Make a folder with nothing but the attributes of a commit for git: another branch's must not steer the merge."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="prun-attributes-") as folder:
+        _lay_out_attributes(repository.git, commit, Path(folder))
+        yield Git(cwd=Path(folder), env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": folder})
+
+
+def _lay_out_attributes(git: Git, commit: Oid, folder: Path) -> None:
     """Write the ``.gitattributes`` files of a commit into an empty folder, for merges of a branch not checked out."""
     for row in git.run("ls-tree", "-r", "-z", commit).fields:
         about, _, path = row.partition(b"\t")

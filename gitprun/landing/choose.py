@@ -15,6 +15,7 @@ from gitprun.landing.plan import Candidate
 from gitprun.ledger.events import History, RunState, UnitState, base_of
 from gitprun.ledger.lookup import NotKnown, find_run, find_unit, probe_unit
 from gitprun.model.errors import PrunError
+from gitprun.model.lists import listed
 from gitprun.model.names import Oid, UnitId, is_run_id, nearest, unit_branch
 from gitprun.registry.standing import describe_later
 
@@ -146,8 +147,7 @@ def _beside(unit: UnitState) -> Iterator[str]:
         yield f"{label}: its worker's {', '.join(apart)} did not come along; see {own}"
     left = [row.path for row in unit.left_out]
     if left:
-        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-        yield f"{label}: {left[0]}{more} did not come along; git prun show {unit.id} says why"
+        yield f"{label}: {listed(left, 1)} did not come along; git prun show {unit.id} says why"
     if any(text.startswith("hooks not run: ") and "pre-commit" in text for text in unit.collect_notes):
         yield "the pre-commit hook has not seen what units did: git runs it for no merge"
 
@@ -197,9 +197,8 @@ def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:
     changed = changed_in_checkout(start, end)
     if not changed:
         return ()
-    more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
     return (
-        f"while {run} ran, {changed[0]}{more} changed in your checkout: if that was not you, a worker left its place",
+        f"while {run} ran, {listed(changed, 1)} changed in your checkout: if that was not you, a worker left its place",
     )
 
 

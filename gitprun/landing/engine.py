@@ -18,7 +18,7 @@ from gitprun.git.trees import Objects, tree_of
 from gitprun.git.walk import Trees
 from gitprun.judging.drivers import find_attributes
 from gitprun.landing.batch import Batch, build_batch, set_aside
-from gitprun.landing.build import lay_out_attributes
+from gitprun.landing.build import attributes_alone
 from gitprun.landing.combine import Combined, combine
 from gitprun.landing.context import LandingContext, Memory
 from gitprun.landing.fence import outside_rows, tell_outside
@@ -371,16 +371,7 @@ def _room_later(
 
 def _apart_later(stack: ExitStack, repository: Repository, target: Target) -> Callable[[], Git]:
     """Lay out the target's attributes when somebody has to merge contents."""
-    return functools.cache(lambda: _apart(stack, repository, target))
-
-
-def _apart(stack: ExitStack, repository: Repository, target: Target) -> Git:
-    """Make a folder with nothing but the target's attributes for git: another branch's must not steer the merge."""
-    import tempfile
-
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prun-attributes-")))
-    lay_out_attributes(repository.git, target.tip, folder)
-    return Git(cwd=folder, env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(folder)})
+    return functools.cache(lambda: stack.enter_context(attributes_alone(repository, target.tip)))
 
 
 def _order(site: LandingContext, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:

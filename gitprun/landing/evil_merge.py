@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import pygit2
 
 from gitprun.git.batch import merge_many
 from gitprun.git.command import Git
-from gitprun.git.trees import GITLINK, REGULAR, Objects, TreeMerge, read_bases, read_blob, show_path, tree_of
+from gitprun.git.trees import GITLINK, REGULAR, Objects, TreeChange, read_bases, read_blob, show_path, tree_of
 from gitprun.git.walk import Trees
 from gitprun.model.findings import Suspect
 from gitprun.model.names import Oid, short
@@ -56,8 +56,8 @@ def find_evil_merges(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, 
         # Git could not make it again (a broken tree, say): then nothing is known of what it should have been.
         if isinstance(merge, str):
             continue
-        inner = _read(repo, row)
-        wrong = dict.fromkeys(_marked(trees, inner, merge, last), "left markers in it")
+        inner, disputed = _read(repo, row), {stage.path for stage in merge.stages}
+        wrong = dict.fromkeys(_marked(trees, inner, disputed, last), "left markers in it")
         changes = trees.compare(merge.tree, inner.made)
         bases = tuple(tree_of(repo, base) for base in read_bases(git, repo, *inner.parents)) if changes else ()
         for change in changes:
@@ -67,7 +67,8 @@ def find_evil_merges(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, 
         for path, what in wrong.items():
             shown = show_path(path)
             suspects[shown] = Suspect(path=shown, reason=f"the merge {short(inner.commit)} in the branch {what}")
-        told |= dict.fromkeys(_whole_files(trees, inner, merge, last))
+        undisputed = [change for change in changes if change.path not in disputed]
+        told |= dict.fromkeys(_whole_files(trees, inner, undisputed, last))
     return EvilMerge(tuple(suspects[path] for path in sorted(suspects)), tuple(told))
 
 
@@ -105,10 +106,8 @@ def _lost_from(trees: Trees, before: _Version, *places: _Version) -> int | None:
     return undone_value(versions)
 
 
-def _whole_files(trees: Trees, inner: _Inner, merge: TreeMerge, last: Oid) -> Iterator[str]:
+def _whole_files(trees: Trees, inner: _Inner, changes: Sequence[TreeChange], last: Oid) -> Iterator[str]:
     """Yield the files one side added or deleted that a merge left out, or kept; one that came up elsewhere moved."""
-    disputed = {stage.path for stage in merge.stages}
-    changes = [change for change in trees.compare(merge.tree, inner.made) if change.path not in disputed]
     placed = {change.new for change in changes if change.added}
     for change in changes:
         having = [bool(trees.find(side, change.path)) for side in inner.sides]
@@ -123,9 +122,9 @@ def _whole_files(trees: Trees, inner: _Inner, merge: TreeMerge, last: Oid) -> It
             yield f"{path}: the merge {short(inner.commit)} in the branch kept what {short(who)} had deleted"
 
 
-def _marked(trees: Trees, inner: _Inner, merge: TreeMerge, last: Oid) -> Iterator[bytes]:
+def _marked(trees: Trees, inner: _Inner, disputed: Collection[bytes], last: Oid) -> Iterator[bytes]:
     """List the files that hold lines which begin and end a conflict, and which neither side has."""
-    for path in {stage.path for stage in merge.stages}:
+    for path in disputed:
         left = trees.find(inner.made, path)
         # Changed since: whoever did so saw the markers.
         if left is None or left[0] == GITLINK or left != trees.find(last, path):

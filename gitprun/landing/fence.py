@@ -13,8 +13,8 @@ from gitprun.landing.own_check import covers
 from gitprun.landing.plan import Candidate, News
 from gitprun.ledger.rows import AcceptedRow
 from gitprun.model.globs import outside_fence
+from gitprun.model.lists import join_few
 from gitprun.model.names import Oid
-from gitprun.model.units import join_few
 
 # The word of LandingItem.accept for it; no path.
 OUTSIDE: Final = "outside"

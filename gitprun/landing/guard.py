@@ -20,6 +20,7 @@ from gitprun.git.stale import await_free, set_aside
 from gitprun.git.trees import TreeChange, show_path
 from gitprun.landing.checkout_index import find_overlooked
 from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.model.lists import listed
 from gitprun.model.names import Oid, parse_oid
 from gitprun.system.files import read_plain
 
@@ -363,6 +364,4 @@ def hold_back(candidates: Sequence[Candidate], events: Sequence[Event]) -> tuple
 
 def list_paths(paths: Collection[bytes], most: int | None = SHOWN) -> str:
     """Name paths in a message: the first few in order (``most``: all of them if None), and how many more there are."""
-    shown = [show_path(path) for path in sorted(paths)[:most]]
-    more = len(paths) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    return listed(sorted(paths), most, show=show_path)

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gitprun.git.command import Git
 from gitprun.git.refs import write_object
@@ -25,14 +24,10 @@ from gitprun.landing.guard import Target
 from gitprun.landing.plan import News
 from gitprun.landing.settings import MergeSettings
 from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, OperationRefused, PrunError, first_words
+from gitprun.model.lists import join_few
 from gitprun.model.names import PRUN_REFS, Oid, short
-from gitprun.model.units import join_few
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import provide, require_room
-
-if TYPE_CHECKING:
-    from gitprun.landing.guard import Target
-    from gitprun.model.names import Oid
 
 # Hooks that run linters and tests take minutes; one that waits for a terminal takes for ever.
 HOOK_TIMEOUT = 300.0

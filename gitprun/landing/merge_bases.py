@@ -62,6 +62,8 @@ def bases_of(git: Git, repo: Objects, forks: MergeBases, one: int, other: int) -
 
 def read_new(git: Git, target: Oid, tips: Sequence[Oid]) -> New:
     """Read the commits that the target does not have, with their parents."""
+    if not tips:
+        return {}
     # By stdin: the ids of a thousand branches may not fit on a command line.
     asked = "".join(f"{tip}\n" for tip in (*tips, f"^{target}"))
     listing = git.run("rev-list", "--parents", "--stdin", stdin=asked.encode()).text
@@ -70,13 +72,14 @@ def read_new(git: Git, target: Oid, tips: Sequence[Oid]) -> New:
 
 
 def _reach(dag: New, tip: Oid) -> frozenset[str]:
+    """Return a tip and what it builds on, as far as the target has none of it."""
     # By a list: a chain of thousands of commits is deeper than Python recurses.
-    seen, queue = {str(tip)}, [tip]
-    while queue:
-        for parent in dag.get(queue.pop(), ()):
-            if parent in dag and parent not in seen:
-                seen.add(parent)
-                queue.append(parent)
+    seen, waiting = set[str](), [tip]
+    while waiting:
+        commit = waiting.pop()
+        if commit in dag and commit not in seen:
+            seen.add(commit)
+            waiting += dag[commit]
     return frozenset(seen)
 
 
@@ -98,25 +101,16 @@ class Ancestry:
 
     # Looked at when somebody asks: a forecast seldom does.
     @functools.cached_property
-    def _parents(self) -> Mapping[str, Sequence[str]]:
-        return _read_parents(self.git, self._target, self._tips)
+    def _parents(self) -> New:
+        return read_new(self.git, self._target, self._tips)
 
     @functools.cached_property
     def _own(self) -> dict[Oid, frozenset[str]]:
-        return {tip: self._reach(tip) for tip in self._tips}
+        return {tip: _reach(self._parents, tip) for tip in self._tips}
 
     @functools.cached_property
     def _owners(self) -> Counter[str]:
         return Counter(commit for own in self._own.values() for commit in own)
-
-    def _reach(self, tip: str) -> frozenset[str]:
-        seen, waiting = set[str](), [tip]
-        while waiting:
-            commit = waiting.pop()
-            if commit in self._parents and commit not in seen:
-                seen.add(commit)
-                waiting += self._parents[commit]
-        return frozenset(seen)
 
     def bases(self, tip: Oid, unit: Oid) -> tuple[Oid, ...]:
         """List the best common ancestors of a branch and a train that left from the target; none: unrelated."""
@@ -132,7 +126,7 @@ class Ancestry:
     def places(self, unit: Oid) -> frozenset[Oid]:
         """Name the commits of the target's history that a branch goes on from: itself, where it has no other."""
         own = self._own.get(unit, frozenset())
-        found = {Oid(parent) for commit in own for parent in self._parents[commit] if parent not in own}
+        found = {parent for commit in own for parent in self._parents[commit] if parent not in own}
         return frozenset(found if own else {unit})
 
     def contained(self) -> set[tuple[Oid, Oid]]:
@@ -143,11 +137,3 @@ class Ancestry:
             for one in own
             if one != other and one in self._own
         }
-
-
-def _read_parents(git: Git, target: Oid, tips: Sequence[Oid]) -> Mapping[str, Sequence[str]]:
-    if not tips:
-        return {}
-    asked = "".join(f"{tip}\n" for tip in (*tips, f"^{target}"))
-    rows = git.run("rev-list", "--parents", "--stdin", stdin=asked.encode()).text.splitlines()
-    return {commit: parents for commit, *parents in (row.split(" ") for row in rows)}

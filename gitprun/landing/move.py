@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gitprun.git.command import Git
+from gitprun.git.index import blob_id
 from gitprun.git.limits import keeping_work
 from gitprun.git.trees import ABSENT, GITLINK, TreeChange, read_changes, tree_of
 from gitprun.landing.checkout_index import are_untouched
@@ -327,7 +328,7 @@ def _hash_files(git: Git, checkout: Path, changes: Sequence[TreeChange]) -> Mapp
             continue
         if stat.S_ISLNK(mode):
             # A link's content is its target; git hash-object would follow it.
-            found[change.path] = (_LINK, _blob_id(os.readlink(place)))
+            found[change.path] = (_LINK, blob_id(os.readlink(place)).hex())
         elif stat.S_ISREG(mode):
             plain.append((change.path, "100755" if mode & 0o100 else "100644"))
         elif GITLINK in (change.old_mode, change.new_mode):
@@ -338,9 +339,3 @@ def _hash_files(git: Git, checkout: Path, changes: Sequence[TreeChange]) -> Mapp
         oids = git.run("hash-object", "--", *(path for path, _ in part)).text.split()
         found.update((path, (mode, oid)) for (path, mode), oid in zip(part, oids, strict=True))
     return found
-
-
-def _blob_id(content: bytes) -> str:
-    import hashlib
-
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from gitprun.git.trees import ABSENT, TreeChange, show_path, tree_of
 from gitprun.landing.past import Chain, Past, Version, is_inverse, reverted_commits
 from gitprun.landing.undo_plan import TakenOut
+from gitprun.model.lists import listed
 from gitprun.model.names import Oid, short
 
 # So many commits of a branch that its target has are looked at. One with more is a main line itself.
 MOST_OWN = 5_000
-# Three paths tell which work is meant; the command brings all of it back.
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +44,7 @@ class Reverted:
     paths: tuple[str, ...]
 
     def __str__(self) -> str:
-        more = len(self.paths) - _NAMED
-        names = ", ".join(self.paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-        return f"{short(self.by)} took {short(self.commit)} back, so that {names} would stay away"
+        return f"{short(self.by)} took {short(self.commit)} back, so that {listed(self.paths)} would stay away"
 
 
 def find_reverted(past: Past, branch: Asking) -> Reverted | None:

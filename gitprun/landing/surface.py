@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from gitprun.model.globs import matches
+from gitprun.model.lists import listed
 
 Grade = Literal["held", "named"]
 # Git takes it from the folder of hooks, wherever that is; or hooks call it in whatever folder they run.
@@ -282,6 +283,5 @@ TITLES: Final[Mapping[Grade, str]] = {
 
 def describe(touches: Sequence[Touch]) -> str:
     """Return in one line what is touched; empty where nothing is."""
-    # Three fit on a line; --accept is told all of them.
-    shown = ", ".join(touch.words for touch in touches[:3])
-    return shown + (f" and {len(touches) - 3} more" if len(touches) > 3 else "")
+    # --accept is told all of them.
+    return listed(touches, show=lambda touch: touch.words)

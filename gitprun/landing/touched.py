@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository
@@ -36,14 +35,11 @@ from gitprun.landing.surface import (
 from gitprun.ledger.events import RunState, UnitState, base_of
 from gitprun.ledger.rows import AcceptedRow
 from gitprun.model.errors import PlanError, PrunError
+from gitprun.model.lists import join_few
 from gitprun.model.names import Oid
 from gitprun.model.powers import changed_powers
-from gitprun.model.units import join_few
 from gitprun.system.config import CONFIG_NAME, parse_toml
 from gitprun.workspaces.trust import record_trust, untrusted
-
-if TYPE_CHECKING:
-    from gitprun.landing.context import LandingContext
 
 
 def find_touches(trees: Trees, changes: Iterable[TreeChange], live: Live) -> tuple[Touch, ...]:

@@ -10,13 +10,12 @@ from gitprun.git.command import Git
 from gitprun.landing.context import LandingContext
 from gitprun.landing.plan import Candidate
 from gitprun.model.errors import PrunError
+from gitprun.model.lists import listed
 from gitprun.system.files import read_plain
 from gitprun.workspaces.worktree import admin_folder
 
 # Some 20,000 moves of one HEAD; only the last line is asked for.
 MOST_LOG = 4_000_000
-# What fits on a line of a terminal.
-SHOWN = 3
 
 
 def dirty_checkout(site: LandingContext, candidate: Candidate) -> Path | None:
@@ -69,9 +68,8 @@ def later_commits(site: LandingContext, candidate: Candidate) -> str:
     rows = site.git.run(*words, ok=(0, 128)).out.decode("utf-8", "replace").split("\n")[:-1]
     if not rows:
         return ""
-    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     many = "1 commit" if len(rows) == 1 else f"{len(rows)} commits"
-    return f"{many} came after the last worker of its workspace: {'; '.join(rows[:SHOWN])}{more}"
+    return f"{many} came after the last worker of its workspace: {listed(rows, between='; ')}"
 
 
 def left_from(admin: Path) -> str:

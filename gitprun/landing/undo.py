@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import pygit2
@@ -18,7 +16,7 @@ from gitprun.git.trees import Objects, merge_trees, read_changes, tree_of
 from gitprun.judging.conflicts import answer_conflicts, place_answers
 from gitprun.judging.judged import RESOLVERS_ONLY
 from gitprun.judging.recorded_resolutions import forget
-from gitprun.landing.build import lay_out_attributes
+from gitprun.landing.build import attributes_alone
 from gitprun.landing.commit import NewCommit, revert_message, write_new_commit
 from gitprun.landing.forget import Row, rows_of_landings
 from gitprun.landing.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
@@ -43,6 +41,7 @@ from gitprun.ledger.landing_events import UndoFinished, UndoRow, UndoStarted
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.unit_events import UnitFinished
 from gitprun.model.errors import GitFailed, Interrupted, OperationRefused
+from gitprun.model.lists import listed
 from gitprun.model.names import PRUN_REFS, ZERO, Oid, is_run_id, parse_oid, short
 from gitprun.supervisor.process import Stop
 from gitprun.system.files import locked
@@ -187,13 +186,7 @@ def _ground(repository: Repository, target: Target) -> Iterator[_UndoTarget]:
     if target.checkout is not None:
         require_mergeable(target, read_local_changes(target.checkout))
     here = Git(cwd=target.checkout or repository.top or repository.common)
-    with ExitStack() as stack:
-        merging = here
-        if target.checkout is None:
-            # The attributes of another branch must not steer the merge.
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prun-attributes-")))
-            lay_out_attributes(repository.git, target.tip, folder)
-            merging = Git(cwd=folder, env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(folder)})
+    with nullcontext(here) if target.checkout is not None else attributes_alone(repository, target.tip) as merging:
         yield _UndoTarget(
             repository=repository,
             target=target,
@@ -271,8 +264,7 @@ def _builders(ground: _UndoTarget, choice: UndoChoice) -> tuple[str, ...]:
         for name in held
         if name != own and (name.startswith("heads/") or is_run_id(name.split("/")[1]))
     ]
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return (f"built on it, so that landing them brings it back: {shown}",) if names else ()
+    return (f"built on it, so that landing them brings it back: {listed(names)}",) if names else ()
 
 
 def _revert(ground: _UndoTarget, way: Way, rows: Sequence[tuple[Merge, str]], after: str = "") -> _Undoing:

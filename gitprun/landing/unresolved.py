@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
@@ -26,7 +24,7 @@ from gitprun.git.walk import Trees
 from gitprun.judging.conflict_text import mark_conflict, read_style
 from gitprun.judging.conflicts import ConflictAnswer, Versions, answer_conflicts, describe_conflict, place_answers
 from gitprun.judging.judged import Means
-from gitprun.landing.build import lay_out_attributes
+from gitprun.landing.build import attributes_alone
 from gitprun.landing.conflicts_committed import find_jj_conflict
 from gitprun.landing.engine import combine_alone
 from gitprun.landing.guard import Target
@@ -108,7 +106,8 @@ def read_unresolved(opening: Opening, means: Means) -> Unresolved:
     unresolved = find_jj_conflict(Trees(repo), candidate, tree_of(repo, target.tip))
     if unresolved is not None:
         raise OperationRefused(f"{candidate.branch}: {unresolved.reason}")
-    with _place(repository, target) as git:
+    here = nullcontext(Git(cwd=target.checkout)) if target.checkout is not None else None
+    with here or attributes_alone(repository, target.tip) as git:
         bases = read_bases(git, repo, target.tip, candidate.tip)
         if not bases:
             why = explain_unrelated(repository.git, repository.common, target.tip, candidate.tip, candidate.branch)
@@ -133,17 +132,6 @@ def read_unresolved(opening: Opening, means: Means) -> Unresolved:
         paths=paths,
         settled=tuple(one.resolved for one in settled),
     )
-
-
-@contextmanager
-def _place(repository: Repository, target: Target) -> Iterator[Git]:
-    """Return git the attributes of the target, and of no other branch that may be checked out."""
-    if target.checkout is not None:
-        yield Git(cwd=target.checkout)
-        return
-    with tempfile.TemporaryDirectory(prefix="prun-attributes-") as folder:
-        lay_out_attributes(repository.git, target.tip, Path(folder))
-        yield Git(cwd=Path(folder), env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": folder})
 
 
 def _unresolved(answer: ConflictAnswer, detail: str) -> UnresolvedPath:

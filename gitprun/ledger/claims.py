@@ -8,13 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from gitprun.executors.lines import one_line
 from gitprun.model.contract import Result
 from gitprun.model.globs import matches
+from gitprun.model.lists import listed
 
 # A field is one line people read; whatever is longer is no list of files.
 MAX_FIELD = 20_000
 # Every name is compared with every changed path, and both may be many.
 MAX_NAMES = 500
-# A complaint is one line; the result file itself has the rest.
-SHOWN = 3
 
 # What may stand before the word: a bullet, a bracket, stars.
 _NOTHING = re.compile(r"\W*(?:none|nothing|no (?:files?|changes?|tests?|checks?)|n/?a)\b", re.IGNORECASE)
@@ -176,6 +175,4 @@ def check_verification(value: str, verdict: str, checks: Sequence[tuple[str, str
 
 def _listed(names: Sequence[str] | None) -> str:
     """Name the first few of some paths."""
-    shown = [repr(name) for name in names or ()]
-    more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
-    return ", ".join(shown[:SHOWN]) + more
+    return listed(names or (), show=repr)

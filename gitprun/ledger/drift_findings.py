@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from gitprun.ledger.rows import FindingRow
+from gitprun.model.lists import listed
 from gitprun.model.names import short
 
 Kind = Literal["ref", "head", "config", "hook", "info", "worktree", "reflog", "checkout"]
@@ -42,13 +43,6 @@ class Change:
 def worktree_of(name: str) -> str:
     """Name the linked worktree a name under ``worktrees/`` belongs to; empty for anything else."""
     return name.split("/")[1] if name.startswith(WORKTREES) and name.count("/") > 1 else ""
-
-
-# Three names are about what fits into one line beside what is said of them.
-def listed(names: Collection[str], most: int = 3) -> str:
-    """Name a few things in a message, and how many more there are."""
-    shown = list(names)[:most]
-    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")
 
 
 BRANCHES, TAGS, REMOTES, REPLACED = "refs/heads/", "refs/tags/", "refs/remotes/", "refs/replace/"
@@ -139,4 +133,4 @@ def rank(one: DriftFinding) -> int:
 def summarize(findings: tuple[DriftFinding, ...]) -> str:
     """Sum up findings in one line, those that count first."""
     ranked = sorted(findings, key=rank)
-    return listed([describe(one.thing) for one in ranked], 1)
+    return listed(ranked, 1, show=lambda one: describe(one.thing))

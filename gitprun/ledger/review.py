@@ -12,6 +12,7 @@ from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.outcome import NO_RESULT
 from gitprun.model.contract import Result, parse_result
+from gitprun.model.lists import listed
 from gitprun.model.names import RunId, UnitId
 from gitprun.system.files import read_plain
 
@@ -107,8 +108,7 @@ def _judge(unit: UnitState, text: str, result: Result) -> tuple[ResultKind, str]
     if result.fallback:
         return "fallback", f"salvaged: {why if why and why != NO_RESULT else NO_RESULT}"
     if result.problems:
-        more = f" and {len(result.problems) - 1} more" if len(result.problems) > 1 else ""
-        return "invalid", result.problems[0] + more
+        return "invalid", listed(result.problems, 1)
     return "valid", ""
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from gitprun.model.lists import join_few
 from gitprun.model.names import UnitId
 
 Mode = Literal["write", "read"]
@@ -28,8 +28,6 @@ DEFAULT_TIMEOUT = 3600.0
 DEFAULT_OUTPUT_MAX = 256_000_000
 # How work is told that is green only because it changed what it is checked by.
 CHANGED_CHECK = "changed its own check"
-# So many things are named in one line.
-MOST_NAMED = 3
 # Why checks run without walls where nobody expects any.
 UNCONFINED = "its worker was not confined either"
 
@@ -149,13 +147,6 @@ class Verdict:
                     else said
                 )
         return "no check is declared and none was detected" if self.state == "absent" else ""
-
-
-def join_few(words: Iterable[str]) -> str:
-    """Join words with commas, the first few of them."""
-    said = list(words)
-    more = [f"{len(said) - MOST_NAMED} more"] if len(said) > MOST_NAMED else []
-    return ", ".join([*said[:MOST_NAMED], *more])
 
 
 def was_confined(executor: str, sandbox: str, walled: bool = False) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from gitprun.ledger.ledger import Ledger, LedgerProblem, Reading
 from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.roster import NAMED
 from gitprun.model.escapes import shell_word
+from gitprun.model.lists import listed
 from gitprun.model.names import PRUN_REFS, base_ref, short
 from gitprun.recovery.catalog import Label, read_label
 from gitprun.registry.find import workspaces_of
@@ -166,7 +167,7 @@ class _Check:
         for run in self.history.runs.values():
             lost = [unit.id for unit in run.units.values() if probe_unit(run, unit).state == "lost"]
             if lost:
-                problem = f"nobody works on {_list(lost)} any more (lost)"
+                problem = f"nobody works on {listed(lost, _SEVERAL)} any more (lost)"
                 todo = f"git prun run --resume {run.id} goes on with it"
                 yield LedgerFinding(level="note", what=run.id, problem=problem, todo=todo)
 
@@ -305,8 +306,3 @@ def _was_whole(path: Path, number: int) -> bool:
 
 def _branch(target: str) -> str:
     return target.removeprefix("refs/heads/")
-
-
-def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_SEVERAL])
-    return shown + (f" and {len(names) - _SEVERAL} more" if len(names) > _SEVERAL else "")

@@ -14,12 +14,10 @@ from gitprun.git.trees import tree_of
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.unit_events import UnitCaptured
 from gitprun.model.errors import PrunError
+from gitprun.model.lists import listed
 from gitprun.model.names import Oid, kept_ref, short, unit_branch, unit_ref
 from gitprun.system.files import write_whole
 from gitprun.workspaces.worktree import admin_folder
-
-# They are commits one line each; the first few tell where to look.
-SHOWN = 3
 
 
 def show_in_worktree(repository: Repository, site: CaptureContext, commit: Oid) -> UnitCaptured:
@@ -107,5 +105,4 @@ def _read_later(repository: Repository, unit: UnitState, tip: str) -> tuple[str,
     words = ("rev-list", "--no-commit-header", "--format=%h %s", tip, "--not", *others)
     there = (oid for oid in known if oid and oid in repo)
     rows = repository.git.run(*words, *there).out.decode("utf-8", "replace").split("\n")[:-1]
-    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-    return str(len(rows)) if rows else "", "; ".join(rows[:SHOWN]) + more
+    return str(len(rows)) if rows else "", listed(rows, between="; ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -95,7 +95,7 @@ def merge_keys(base: Sequence[K], main: Sequence[K], unit: Sequence[K]) -> list[
     kept = _merge_order(*([key for key in keys if key in stays] for keys in (base, main, unit)))
     if kept is None:
         return EntryClash("is reordered on both sides, differently")
-    by_main, by_unit = _added_after(main, in_base, stays), _added_after(unit, in_base, stays)
+    by_main, by_unit = added_after(main, in_base, stays), added_after(unit, in_base, stays)
     # Where both sides added one key, it stands where main has it, once.
     placed = in_main - in_base
     merged = _join_added(by_main.get(None, []), by_unit.get(None, []), placed)
@@ -164,7 +164,7 @@ def _merge_order(base: list[K], main: list[K], unit: list[K]) -> list[K] | None:
     return main if unit == base else None
 
 
-def _added_after(keys: Sequence[K], in_base: set[K], stays: set[K]) -> dict[K | None, list[K]]:
+def added_after(keys: Iterable[K], in_base: Collection[K], stays: Collection[K]) -> dict[K | None, list[K]]:
     """Return what a side added after which key that stays; None is the start."""
     added: dict[K | None, list[K]] = {}
     above: K | None = None

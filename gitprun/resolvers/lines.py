@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from gitprun.model.lists import listed
 from gitprun.resolvers.base import (
     TOO_DIFFERENT,
     FileConflict,
@@ -155,7 +156,7 @@ def _tell(base: Sequence[bytes], change: LineChange) -> str:
 
 def _name(lines: Sequence[bytes]) -> str:
     # Three lines show which place is meant, in a message of one line.
-    return ", ".join(map(quote, lines[:3])) + (f" and {len(lines) - 3} more" if len(lines) > 3 else "")
+    return listed(lines, show=quote)
 
 
 def _is_balanced(text: bytes) -> bool:

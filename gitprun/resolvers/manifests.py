@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from gitprun.model.lists import listed
+
 _SECTIONS = ("dependencies", "devDependencies", "optionalDependencies")
 _CARGO = ("dependencies", "dev-dependencies", "build-dependencies")
 # The head of an entry, of yarn 1 and of berry: a scope's own "@" is not the one before the range.
@@ -101,7 +103,7 @@ def find_stale(pair: Pair, sides: Iterable[tuple[bytes, bytes]], merged: tuple[b
     if not stale:
         return ()
     # Five names tell which command was forgotten; the command itself makes all of them anew.
-    names = ", ".join(sorted(stale)[:5]) + (f" and {len(stale) - 5} more" if len(stale) > 5 else "")
+    names = listed(sorted(stale), 5)
     return (f"it does not agree with {pair.manifest} about {names}; make it anew with: {pair.command}",)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gitprun.model.units import join_few
+from gitprun.model.lists import join_few
 from gitprun.verify.cases import (
     LARGEST,
     count_live,

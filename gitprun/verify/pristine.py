@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from gitprun.git.repo import Repository
 from gitprun.git.trees import show_path
 from gitprun.model.errors import PrunError
 from gitprun.model.globs import matches
+from gitprun.model.lists import listed
 from gitprun.model.names import Oid, is_run_id
 from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, VerifyView
 from gitprun.model.units import CheckResult, Verdict
@@ -220,7 +221,7 @@ def pristine_place(context: CheckContext, commit: Oid, plan: CheckPlan) -> Itera
                 place = replace(place, given=frozenset(place.look()[1]))
                 changed = place.put_back().tracked
                 if changed:
-                    note(f"the setup commands changed {name_some(changed)}; put back before the checks")
+                    note(f"the setup commands changed {listed(changed, 1)}; put back before the checks")
             yield place
             if plan.wish.confined and not around.sandbox.confined and not around.obstacle:
                 note(f"the merged tree was checked unconfined: {around.sandbox.said.removeprefix('none: ')}")
@@ -338,16 +339,11 @@ class _Settler:
             why = problem.message if isinstance(problem, PrunError) else str(problem.strerror)
             return replace(result, state="could-not-run", reason=f"what it changed stays changed: {why}")
         if found.new:
-            self.note(f"{result.command} made {name_some(found.new)}, which git does not ignore; removed")
+            self.note(f"{result.command} made {listed(found.new, 1)}, which git does not ignore; removed")
         wrong = tuple(path for path in found.tracked if not any(matches(one, path) for one in self.may_change))
         if found.tracked and not (wrong and result.state == "pass"):
-            self.note(f"{result.command} changed {name_some(found.tracked)}; put back")
+            self.note(f"{result.command} changed {listed(found.tracked, 1)}; put back")
         if not wrong or result.state != "pass":
             return result
-        reason = f"changed-files: it changes {name_some(wrong)} itself, so it proves nothing of the tree"
+        reason = f"changed-files: it changes {listed(wrong, 1)} itself, so it proves nothing of the tree"
         return replace(result, state="fail", reason=reason, changed=wrong)
-
-
-def name_some(paths: Sequence[str]) -> str:
-    """Name the first of several paths."""
-    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"

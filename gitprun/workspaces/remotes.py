@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gitprun.git.command import Git
+from gitprun.model.lists import listed
 from gitprun.system.files import read_plain
 
 PREFIX = b"refs/remotes/"
@@ -69,8 +70,7 @@ def read_remotes(git: Git, common: Path) -> Remotes:
         )
     note = ""
     if passed:
-        more = f" and {len(passed) - 1} more" if len(passed) > 1 else ""
-        note = f"{passed[0]}{more}: broken, or the object is not there, so not in the clone"
+        note = f"{listed(passed, 1)}: broken, or the object is not there, so not in the clone"
     return _split_off_symbolic(common, text, note)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gitprun.resolvers.base import quote
 from gitprun.resolvers.blocks.tree import BlockEntry, Key, Rule, is_comment
-from gitprun.resolvers.entries import EntryClash, common_order
+from gitprun.resolvers.entries import EntryClash, added_after, common_order
 
 Numbered = tuple[Key, int]
 Table = dict[Numbered, BlockEntry]
@@ -63,8 +63,8 @@ class Lists:
                 return moved
             skeleton = moved
         anchors = set(skeleton)
-        adds_main = _added_after(self.main, anchors, self.base)
-        adds_unit = _added_after(self.unit, anchors, self.base)
+        adds_main = added_after(self.main, self.base, anchors)
+        adds_unit = added_after(self.unit, self.base, anchors)
         contest = self._contest(skeleton, kept, adds_main, adds_unit, rule)
         # Where order counts, one thing that both added at two places has no place that is right for both.
         if not contest and rule.joint:
@@ -196,17 +196,6 @@ class Lists:
             return sorted(keys, key=lambda key: found(key[0][1:])) if found else keys
 
         return sort
-
-
-def _added_after(side: Table, anchors: set[Numbered], base: Table) -> dict[Numbered | None, list[Numbered]]:
-    added: dict[Numbered | None, list[Numbered]] = {}
-    above: Numbered | None = None
-    for key in side:
-        if key in anchors:
-            above = key
-        elif key not in base:
-            added.setdefault(above, []).append(key)
-    return added
 
 
 def _join(main: list[Numbered], unit: list[Numbered], placed: set[Numbered]) -> list[Numbered]:

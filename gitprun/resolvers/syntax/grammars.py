@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from gitprun.model.budget import unbroken
+from gitprun.model.lists import listed
 from gitprun.resolvers.syntax.needs import missing_names
 from gitprun.resolvers.syntax.rows import Grammar
 
@@ -57,8 +58,7 @@ def _open(row: Grammar) -> Language | str:
     missing = missing_names(row, language)
     if not missing:
         return language
-    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-    return _misfit(row, f"it has no {missing[0]}{more}")
+    return _misfit(row, f"it has no {listed(missing, 1)}")
 
 
 def _misfit(row: Grammar, why: str) -> str:

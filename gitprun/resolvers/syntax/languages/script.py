@@ -18,7 +18,6 @@ _DECLARED = (
 _IMPORTS = Group(("import_statement",), head=True, tidy=True)
 _BARREL = Group(("export_statement",), tidy=True)
 _CALLS = Group(("expression_statement",), only="registration", alike=True)
-_CONSTANTS = Group(("lexical_declaration", "variable_declaration"))
 
 _SCOPES = (
     Scope(("program",), (_IMPORTS, _BARREL, Group((*_DECLARED, "lexical_declaration")), _CALLS)),
