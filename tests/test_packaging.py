@@ -135,3 +135,10 @@ def test_the_classifiers_begin_with_the_lowest_python_that_is_allowed() -> None:
     rows = [row.rpartition(" :: ")[2] for row in PROJECT["classifiers"] if " :: Python :: 3." in row]
     assert f">={rows[0]}" == PROJECT["requires-python"]
     assert rows == ["3.11", "3.12", "3.13", "3.14"]
+
+
+def test_what_the_long_run_names_is_there() -> None:
+    # It runs seldom: a folder that was renamed would be missed by nobody until then.
+    named = re.findall(r"\btests/[\w./]+", (ROOT / ".ci" / "run").read_text())
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert len(named) >= 9
