@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gitprun.model.errors import UsageProblem
-from gitprun.supervisor.process import ProcessIdentity, is_gone
+from gitprun.supervisor.process import ProcessIdentity, find_supervisor, is_gone
 from gitprun.system.files import read_plain, write_whole
 
 # Records of a few hundred bytes, in a folder anybody with this user id can write.
@@ -118,13 +118,17 @@ def read_state_dir(path: Path) -> StateDir:
         ended = (path / "ending.json").stat().st_mtime_ns
     except OSError:
         ended = None
+    dispatcher, supervisor = _identity(asked.get("dispatcher")), _identity(_read_json(path / "warden.json"))
+    # One that was killed just then started a worker and could not write down whom.
+    if supervisor is None and ended is None and dispatcher is not None and is_gone(dispatcher):
+        supervisor = find_supervisor(path)
     return StateDir(
         path=path,
         unit=str(asked.get("unit") or (name["unit"] if name else "")),
         result=read_line(path, "result-file"),
         asked=asked,
-        dispatcher=_identity(asked.get("dispatcher")),
-        supervisor=_identity(_read_json(path / "warden.json")),
+        dispatcher=dispatcher,
+        supervisor=supervisor,
         ended_ns=ended,
     )
 
