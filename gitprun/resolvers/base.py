@@ -70,6 +70,11 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Divided(Refused):
+    """Both sides added one thing, each in another way: git may take both, at two places, and that is wrong too."""
+
+
+@dataclass(frozen=True, slots=True)
 class Unread(Refused):
     """The versions could not be read as what they should be, so nothing was judged, and lines may still be merged."""
 

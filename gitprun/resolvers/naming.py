@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 Names = frozenset[bytes]
@@ -50,7 +51,7 @@ class Wording:
         """Return the names that a text's imports bind."""
         if self.imports is None:
             return frozenset()
-        rows = (group for found in self.imports.finditer(text) for group in found.groups() if group)
+        rows = _groups(self.imports, text)
         return frozenset(name for row in rows for name in self._bound(_COMMENT.sub(b"", row))) - _IMPORTING
 
     def _bound(self, row: bytes) -> Iterator[bytes]:
@@ -64,8 +65,7 @@ class Wording:
 
     def declared(self, text: bytes) -> Names:
         """Return the names that a text declares, as far as a word says that it does."""
-        rows = (group for found in self.declares.finditer(text) for group in found.groups() if group)
-        return frozenset(name for row in rows for name in _WORD.findall(row))
+        return frozenset(name for row in _groups(self.declares, text) for name in _WORD.findall(row))
 
     def paths_of(self, text: bytes) -> Counter[ImportPath]:
         """Count what a text imports, by its parts."""
@@ -80,6 +80,12 @@ class Wording:
     def code(self, text: bytes) -> bytes:
         """Return a text without its comments and texts, line by line as it was."""
         return self.silent.sub(lambda found: b"\n" * found[0].count(b"\n") or b" ", text)
+
+
+def _groups(pattern: re.Pattern[bytes], text: bytes) -> set[bytes]:
+    """Return what the groups of a pattern find in a text, each once; of two groups or more one is found at a place."""
+    found = pattern.findall(text)
+    return {*found} if pattern.groups == 1 else {*chain.from_iterable(found)} - {b""}
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from gitprun.resolvers.base import FileConflict, Resolved, quote
+from gitprun.resolvers.base import Divided, FileConflict, Resolved, quote
 from gitprun.resolvers.kinds import kinds_for
 from gitprun.resolvers.near import merge_near
 from gitprun.resolvers.proof import audit, prove
@@ -16,6 +16,12 @@ Place = tuple[bytes, ...]
 # INI and TOML: headers stand at the margin, and so do the lines below them.
 _SECTION = re.compile(rb"\[[^\]]+\]+$")
 _WORD = re.compile(rb"\w")
+_NAME = re.compile(rb"[\w$-]*\w")
+# Before a name these say what it is.
+_LEADING = frozenset(
+    b"name key id export default declare public private protected internal readonly static final abstract async const"
+    b" let var val type class interface enum def func fun fn function struct pub mut return import from use".split()
+)
 # Prose has no places.
 _PROSE = frozenset({"markdown"})
 
@@ -37,18 +43,40 @@ def find_misplaced(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:
         return ()
     # A text both pairings agree on needs no second opinion, and most merges are such.
     plain = merge_near(conflict)
-    if isinstance(plain, Resolved) and plain.text == merged:
-        # The same whichever way repeated lines are paired: cheaper to tell than what a file means.
+    # The same whichever way repeated lines are paired: cheaper to tell than what a file means.
+    same = isinstance(plain, Resolved) and plain.text == merged
+    if same and not _add_alike(conflict, merged):
         return ()
     for kind in kinds_for(conflict.path):
-        # A paragraph that moved is no fault, and its lines stand under nothing.
-        if kind.name in _PROSE:
+        # A paragraph that moved is no fault, and its lines stand under nothing; of a private kind no words are shown.
+        if kind.name in _PROSE or kind.private:
             continue
         for resolver in kind.resolvers:
             answer = resolver(conflict)
+            if isinstance(answer, Divided):
+                return (answer.reason,)
             if isinstance(answer, Resolved) and prove(conflict, answer.text, kind) is None:
-                return _compare(answer.text, merged)
+                return () if same else _compare(answer.text, merged)
     return ()
+
+
+def _add_alike(conflict: FileConflict, merged: bytes) -> bool:
+    """Check whether both sides may have added one thing: each a line of its own about a name that was not there."""
+    texts = (conflict.base or b"", conflict.main, conflict.unit, merged)
+    base, main, unit, have = (Counter(line.strip() for line in text.splitlines()) for text in texts)
+    by_main, by_unit = main - base, unit - base
+    # The first line of a record may be the same on both sides; then the merge has it twice.
+    twice = {line for line in by_main & by_unit if have[line] > max(main[line], unit[line])}
+    names = [
+        {name for line in own if have[line] and (name := _name_of(line)) and name not in texts[0]}
+        for own in ({*(by_main - by_unit), *twice}, {*(by_unit - by_main), *twice})
+    ]
+    return not names[0].isdisjoint(names[1])
+
+
+def _name_of(line: bytes) -> bytes:
+    """Return the word that a line may be known by: the first one that is no word of the language."""
+    return next((word for word in _NAME.findall(line) if word not in _LEADING), b"")
 
 
 def _compare(proved: bytes, merged: bytes) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,3 +69,51 @@ def test_a_sum_of_both_sides_is_never_misplaced(base: list[str], main: list[str]
     both = [*ours, *(name for name in theirs if name not in ours)]
     versions = conflict("x.py", module(base), module(ours), module(theirs))
     assert find_misplaced(versions, module(both).encode()) == ()
+
+
+# Of a path: base, and what each side puts in the place of its two marks; lines are joined by "|".
+ADDED = {
+    "a variable of a service": (
+        *("compose.yml", "services:|  web:|    environment:|      - A=1|MAIN      - B=2|      - C=3|      - D=4|UNIT"),
+        *("      - MODE=fast|", "      - MODE=slow|"),
+        '"services.web.environment" is added on both sides, differently ("MODE=fast" and "MODE=slow")',
+    ),
+    "a variable of a container": (
+        *(
+            "pod.yaml",
+            "env:|- name: A|  value: a|MAIN- name: B|  value: b|- name: C|  value: c|UNIT",
+        ),
+        *("- name: MODE|  value: fast|", "- name: MODE|  value: slow|"),
+        '"env.value" is added on both sides, differently ("fast" and "slow")',
+    ),
+    "a field of an interface": (
+        *("a.ts", "interface A {|MAIN  a: 1|  b: 2|  c: 3|  d: 4|UNIT}|"),
+        *("  mode: string|", "  mode?: number|"),
+        'both sides added "mode: string", each in another way',
+    ),
+    "a constant": (
+        *("a.go", "package p||const (|MAIN\tA = 1|\tB = 2|\tC = 3|UNIT)|"),
+        *("\tMode = 1|", "\tMode = 2|"),
+        'both sides added "Mode = 1", each in another way',
+    ),
+    "a key": (
+        *("a.toml", "[a]|MAINb = 1|c = 2|d = 3|e = 4|UNIT"),
+        *("mode = 1|", "mode = 2|"),
+        '"a.mode" is added on both sides, differently ("1" and "2")',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_what_both_sides_added_in_two_ways(name: str) -> None:
+    path, form, main, unit, said = ADDED[name]
+    texts = [
+        form.replace("MAIN", a).replace("UNIT", b).replace("|", "\n").encode()
+        for a, b in (("", ""), (main, ""), ("", unit), (main, unit))
+    ]
+    found = find_misplaced(FileConflict(path, *texts[:3]), texts[3])
+    assert found == (said,)
+    # One name at two places of the file, in two things, is no contradiction.
+    other = form.replace("MAIN", main).replace("UNIT", unit.replace("MODE", "OTHER").replace("ode", "other"))
+    again = texts[2].replace(b"MODE", b"OTHER").replace(b"ode", b"other")
+    assert find_misplaced(FileConflict(path, texts[0], texts[1], again), other.replace("|", "\n").encode()) == ()

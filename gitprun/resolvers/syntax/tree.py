@@ -21,6 +21,10 @@ class TreeClash(Exception):
     """Both sides changed one thing; the message says which."""
 
 
+class AddedTwice(TreeClash):
+    """Both sides added one thing, each in another way."""
+
+
 class TreeLimit(TreeClash):
     """The versions are too large or too different to be judged; the message says in what."""
 

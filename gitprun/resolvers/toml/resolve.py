@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from gitprun.resolvers.base import FileConflict, Refused, Resolved, take_plain
+from gitprun.resolvers.base import Divided, FileConflict, Refused, Resolved, take_plain
 from gitprun.resolvers.toml.check import is_deep, load
 from gitprun.resolvers.toml.dependencies import join_dependencies
 from gitprun.resolvers.toml.reader import read_toml
 from gitprun.resolvers.toml.rules import rules_for
 from gitprun.resolvers.tree import (
+    AddedTwice,
     Contradiction,
     EntryGroup,
     TextUnreadable,
@@ -69,6 +70,8 @@ def merge_texts(texts: Texts, rules: ValueRules, joiner: Joiner | None = None) -
                 # Both sides say now what they said before, one way; the proof has to start from that.
                 values[1:] = (load(render(side)) or {} for side in joined)
         merged = merge_trees(rules, base, main, unit)
+    except AddedTwice as error:
+        return Divided(str(error))
     except (Contradiction, TextUnreadable) as error:
         return Refused(str(error))
     # A second reader: a mistake of the first one would be in the merge and in its own check.

@@ -23,6 +23,10 @@ class Contradiction(Exception):
     """The sides contradict each other, or it is not certain what they say."""
 
 
+class AddedTwice(Contradiction):
+    """Both sides added one entry, each in another way."""
+
+
 def align(rules: ValueRules, path: Path, base: EntryGroup, main: EntryGroup, unit: EntryGroup) -> list[Row]:
     """Bring the entries of three versions together, in the order of the merge."""
     versions = [group.entries for group in (base, main, unit)]

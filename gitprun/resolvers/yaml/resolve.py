@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from gitprun.resolvers.base import FileConflict, Refused, Resolved, take_plain
+from gitprun.resolvers.base import Divided, FileConflict, Refused, Resolved, take_plain
 from gitprun.resolvers.tree import (
+    AddedTwice,
     Contradiction,
     EntryGroup,
     KeyedEntry,
@@ -71,6 +72,8 @@ def merge_texts(texts: Texts, rules: ValueRules, shallow: tuple[str, ...] = ()) 
         # Read again, for the proof is of the text.
         result = read_yaml(merged, shallow)
         values = [plain_documents(tree) for tree in (*trees, result)]
+    except AddedTwice as error:
+        return Divided(str(error))
     except (Contradiction, TextUnreadable) as error:
         return Refused(str(error))
     fault = (
