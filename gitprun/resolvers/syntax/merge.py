@@ -8,7 +8,7 @@ from gitprun.resolvers.syntax.entries import ChildEntry, ChildListing, list_entr
 from gitprun.resolvers.syntax.keys import Names
 from gitprun.resolvers.syntax.layout import MergedEntry, MergedNode, lay_out, whole
 from gitprun.resolvers.syntax.rows import Group, Scope
-from gitprun.resolvers.syntax.tree import AddedTwice, Node, TreeClash, TreeLimit, same, show, squash
+from gitprun.resolvers.syntax.tree import Node, RivalAddition, TreeClash, TreeLimit, same, show, squash
 from gitprun.resolvers.syntax.weave import Slot, Weaver
 
 # Merging takes several frames a level, and Python stops at 1,000.
@@ -51,7 +51,7 @@ class Merger:
         if same(main, unit):
             return whole(main)
         if main.kind != unit.kind or main.kind not in self.names.row.joins or depth > DEPTH_LIMIT:
-            raise AddedTwice(f"both sides added {show(main)}, each in another way")
+            raise RivalAddition(f"both sides added {show(main)}, each in another way")
         first, second = list_entries(main, self.names), list_entries(unit, self.names)
         pairs = align(first.entries, second.entries)
         shared = [i for i, j in enumerate(pairs.partner) if j is not None]

@@ -20,7 +20,7 @@ from gitprun.resolvers.syntax.ledger import miscounted_entry, misread_part
 from gitprun.resolvers.syntax.merge import Merger
 from gitprun.resolvers.syntax.moves import follow_move
 from gitprun.resolvers.syntax.rows import Grammar
-from gitprun.resolvers.syntax.tree import AddedTwice, Node, Removed, Source, TreeClash, TreeLimit
+from gitprun.resolvers.syntax.tree import Node, Removed, RivalAddition, Source, TreeClash, TreeLimit
 from gitprun.resolvers.text import Triple
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def merge_texts(row: Grammar, language: Language, texts: Texts, *, moves: int = 
         # Rewritten texts are merged from the start, with the same proof; what was moved is then no clash any more.
         moved = follow_move(clash, texts, (base, main, unit)) if moves else None
         return Refused(str(clash)) if moved is None else merge_texts(row, language, moved, moves=moves - 1)
-    except AddedTwice as clash:
+    except RivalAddition as clash:
         return Divided(str(clash))
     except TreeLimit as limit:
         return Unread(str(limit))

@@ -21,7 +21,7 @@ class TreeClash(Exception):
     """Both sides changed one thing; the message says which."""
 
 
-class AddedTwice(TreeClash):
+class RivalAddition(TreeClash):
     """Both sides added one thing, each in another way."""
 
 

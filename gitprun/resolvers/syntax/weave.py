@@ -10,7 +10,7 @@ from gitprun.resolvers.syntax.align import OPERANDS, Pairs
 from gitprun.resolvers.syntax.entries import ChildEntry
 from gitprun.resolvers.syntax.keys import Key
 from gitprun.resolvers.syntax.rows import Group, Scope
-from gitprun.resolvers.syntax.tree import AddedTwice, Removed, TreeClash, show, squash
+from gitprun.resolvers.syntax.tree import Removed, RivalAddition, TreeClash, show, squash
 
 _TOKEN = re.compile(rb"\w+|[^\w\s]+")
 TIDY_FROM = 3  # entries that must be in order before order is taken for a rule
@@ -283,7 +283,7 @@ class Weaver:
                     # Imports of one module may stand twice, each with other names.
                     if entry.twice:
                         continue
-                    raise AddedTwice(f"both sides added {show(entry.core)}, each in another way")
+                    raise RivalAddition(f"both sides added {show(entry.core)}, each in another way")
                 twins[True, entry.index], twins[False, other.index] = other, entry
                 dropped.add((True, entry.index) if self._starts(place, gap) else (False, other.index))
         return twins, dropped

@@ -11,9 +11,9 @@ from gitprun.resolvers.toml.dependencies import join_dependencies
 from gitprun.resolvers.toml.reader import read_toml
 from gitprun.resolvers.toml.rules import rules_for
 from gitprun.resolvers.tree import (
-    AddedTwice,
     Contradiction,
     EntryGroup,
+    RivalEntry,
     TextUnreadable,
     ValueRules,
     merge_trees,
@@ -70,7 +70,7 @@ def merge_texts(texts: Texts, rules: ValueRules, joiner: Joiner | None = None) -
                 # Both sides say now what they said before, one way; the proof has to start from that.
                 values[1:] = (load(render(side)) or {} for side in joined)
         merged = merge_trees(rules, base, main, unit)
-    except AddedTwice as error:
+    except RivalEntry as error:
         return Divided(str(error))
     except (Contradiction, TextUnreadable) as error:
         return Refused(str(error))

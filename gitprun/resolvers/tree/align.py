@@ -23,7 +23,7 @@ class Contradiction(Exception):
     """The sides contradict each other, or it is not certain what they say."""
 
 
-class AddedTwice(Contradiction):
+class RivalEntry(Contradiction):
     """Both sides added one entry, each in another way."""
 
 

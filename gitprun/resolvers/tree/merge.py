@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from gitprun.resolvers.base import quote
 from gitprun.resolvers.entries import show_key
-from gitprun.resolvers.tree.align import AddedTwice, Contradiction, Row, align
+from gitprun.resolvers.tree.align import Contradiction, RivalEntry, Row, align
 from gitprun.resolvers.tree.nodes import (
     DEPTH_LIMIT,
     EntryGroup,
@@ -25,7 +25,7 @@ from gitprun.resolvers.tree.nodes import (
 )
 from gitprun.resolvers.tree.rules import Path, ValueRules
 
-__all__ = ("AddedTwice", "Contradiction", "merge_trees")
+__all__ = ("Contradiction", "RivalEntry", "merge_trees")
 
 T = TypeVar("T", bound=Hashable)
 
@@ -72,7 +72,7 @@ def _merge_value(rules: ValueRules, path: Path, base: Value | None, main: Value,
             return render(unit)
     said = f" ({_quote(main)} and {_quote(unit)})" if isinstance(main, Leaf) and isinstance(unit, Leaf) else ""
     if base is None:
-        raise AddedTwice(f"{show_key(path)} is added on both sides, differently{said}")
+        raise RivalEntry(f"{show_key(path)} is added on both sides, differently{said}")
     raise Contradiction(f"{show_key(path)} is changed on both sides, differently{said}")
 
 

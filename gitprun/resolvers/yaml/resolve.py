@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from gitprun.resolvers.base import Divided, FileConflict, Refused, Resolved, take_plain
 from gitprun.resolvers.tree import (
-    AddedTwice,
     Contradiction,
     EntryGroup,
     KeyedEntry,
+    RivalEntry,
     TextUnreadable,
     ValueRules,
     merge_trees,
@@ -72,7 +72,7 @@ def merge_texts(texts: Texts, rules: ValueRules, shallow: tuple[str, ...] = ()) 
         # Read again, for the proof is of the text.
         result = read_yaml(merged, shallow)
         values = [plain_documents(tree) for tree in (*trees, result)]
-    except AddedTwice as error:
+    except RivalEntry as error:
         return Divided(str(error))
     except (Contradiction, TextUnreadable) as error:
         return Refused(str(error))
