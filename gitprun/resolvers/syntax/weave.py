@@ -183,7 +183,7 @@ class Weaver:
             # Behind a case that falls through a new one would be run with it.
             if group.guarded and above is not None and above.core.named and above.group != entry.group:
                 return False
-            if group.counted and b"=" not in entry.core.text:
+            if group.counted and b"=" not in entry.core.text and self._keeps_numbers(entry.group):
                 return False
             # Calls on one object register; those on two may depend on each other, unless the list has both already.
             if group.alike:
@@ -192,6 +192,13 @@ class Weaver:
                 if len(inserted) > 1 and not inserted <= known:
                     return False
         return True
+
+    def _keeps_numbers(self, rank: int | None) -> bool:
+        """Check whether both sides added counted members behind all others, so that those kept their numbers."""
+        last = max((i for i, entry in enumerate(self.base) if entry.group == rank), default=-1)
+        return not any(
+            entry.group == rank for side in (self.main, self.unit) for run in side.inserted[: last + 1] for entry in run
+        )
 
     def _order(self, rank: int | None) -> int:
         return rank if rank is not None and self.groups[rank].head else len(self.groups)

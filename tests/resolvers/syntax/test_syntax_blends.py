@@ -17,6 +17,9 @@ TOGETHER = (
     ("a.py", "f(g(1), y)\n", "f(g(2), y)\n", "f(g(1), x, y)\n", "f(g(2), x, y)\n"),
     ("a.ts", "enum E {\n  A = 1,\n}\n", "enum E {\n  A = 1,\n  B = 2,\n}\n", "enum E {\n  A = 1,\n  C = 3,\n}\n",
      "enum E {\n  A = 1,\n  B = 2,\n  C = 3,\n}\n"),
+    # Who puts a member before others gives those new numbers, and means none by them.
+    ("a.ts", "enum E {\n  A,\n  Z,\n}\n", "enum E {\n  A,\n  B,\n  Z,\n}\n", "enum E {\n  A,\n  C,\n  Z,\n}\n",
+     "enum E {\n  A,\n  B,\n  C,\n  Z,\n}\n"),
 )  # fmt: skip
 
 
