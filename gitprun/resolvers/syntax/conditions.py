@@ -237,7 +237,14 @@ def is_constant(node: tree_sitter.Node) -> bool:
     return _CONSTANT.fullmatch(node.text or b"") is not None
 
 
+def defines_type(node: tree_sitter.Node) -> bool:
+    """Check whether a declaration makes a type, rather than extends one."""
+    name = node.child_by_field_name("name")
+    return name is not None and name.type == "type_identifier"
+
+
 CONDITIONS: Mapping[str, Condition] = {
+    "defines-type": defines_type,
     "constant": is_constant,
     "registration": is_registration,
     "registering": is_registering,
@@ -260,6 +267,7 @@ CONDITIONS: Mapping[str, Condition] = {
 
 # What a condition asks a node for, as steps of a path; those not named here go by parts of names and by text.
 NEEDS: Mapping[str, tuple[str, ...]] = {
+    "defines-type": ("name", "#type_identifier"),
     "registration": ("arguments",),
     "registering": ("arguments",),
     "literal-value": ("right", "value"),

@@ -37,6 +37,7 @@ FAULTY = (
     ("a.kt", "import a.B\nimport a.B\n", 'the import "import a.B" is there twice'),
     ("a.php", "<?php\nclass A { public $x; public $x; }\n", 'the property "$x" is there twice'),
     ("a.rb", "class A\n  def f\n  end\n  def f\n  end\nend\n", 'the method "f" is there twice'),
+    ("a.swift", "struct A {}\nclass A {}\n", 'the type "A" is there twice'),
     ("a.dart", "class A {}\nclass A {}\n", 'the type "A" is there twice'),
     ("a.dts", "/ {\n\ta = <1>;\n\ta = <1>;\n};\n", 'the property "a" is there twice'),
     ("a.nix", "{ a, b, a }: { }\n", 'the argument "a" is there twice'),
@@ -50,6 +51,7 @@ def test_names_a_fault(path: str, text: str, fault: str) -> None:
 
 
 SOUND = (
+    ("a.swift", "struct A {}\nextension A {}\nextension A {}\n"),
     ("a.ts", "function f(a: string): void;\nfunction f(a: number): void;\nfunction f(a: any) {}\n"),
     ("a.ts", "interface A { x: 1 }\ninterface A { y: 2 }\nconst A = 1;\nnamespace A {}\n"),
     ("a.ts", "class A { get x() { return 1 } set x(v) {} static x() {} }\n"),

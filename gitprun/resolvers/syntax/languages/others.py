@@ -186,6 +186,8 @@ SWIFT = Grammar(
     ),
     unique=(
         Unique(("source_file",), ("#import_declaration",), "the import"),
+        Unique(("source_file",), ("#class_declaration", "#protocol_declaration"), "the type", ("name",),
+               only="defines-type"),
         Unique(("class_body",), ("#property_declaration",), "the property"),
         Unique(("enum_class_body",), ("#enum_entry",), "the case"),
     ),
