@@ -226,7 +226,8 @@ def sweep_quarantine(repository: Repository) -> tuple[Path, ...]:
         shutil.rmtree(room, ignore_errors=True)
     for unit in _units(repository.state / "quarantine"):
         _drop_empty(unit)
-    return gone
+    # A program that a killed process had started may write on for a moment: its room goes the next time.
+    return tuple(room for room in gone if not os.path.lexists(room))
 
 
 def unfinished_rooms(repository: Repository) -> tuple[Path, ...]:
