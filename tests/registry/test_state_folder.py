@@ -26,6 +26,9 @@ def test_a_supervisor_nobody_wrote_down_is_found(tmp_path: Path, ended: bool) ->
         (folder / "ending.json").write_text("{}")
     words = ["sh", "-c", "sleep 1000; :", SUPERVISOR, str(folder / SPEC)]
     process = start_program(words)
+    # A program's words can be read a moment after it was started.
+    while not Path("/proc", str(process.pid), "cmdline").read_bytes():
+        assert process.poll() is None
     found = read_state_dir(folder)
     # With its ending there is nothing left to wait for, whoever still has its name.
     assert found.supervisor == (None if ended else probe_identity(process.pid))

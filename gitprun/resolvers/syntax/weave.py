@@ -159,7 +159,9 @@ class Weaver:
         """Put what both sides inserted at one place behind one another, if their order cannot matter."""
         # What both removed and put something else for is most likely one thing changed in two ways.
         both_replaced = gap < len(self.base) and not self.main.has(gap) and not self.unit.has(gap)
-        if both_replaced and all(slot.base is None for _, slot in (*main, *unit)):
+        # What both added alike is no way of its own.
+        own = [[slot for _, slot in run if slot.main is None or slot.unit is None] for run in (main, unit)]
+        if both_replaced and all(own) and all(slot.base is None for _, slot in (*main, *unit)):
             raise TreeClash(f"both sides replaced {show(self.base[gap].core)}")
         ranks = [entry.group for entry, _ in (*main, *unit)]
         first, second = ranks[: len(main)], ranks[len(main) :]
