@@ -13,6 +13,7 @@ from gitprun.capture.capture import CaptureProblem
 from gitprun.git.command import Git
 from gitprun.model.units import WorkspaceKind
 from gitprun.system.files import remove_tree
+from tests.support.cases import slow
 from tests.support.repos import Repo, make_repo
 from tests.support.workshop import Workshop, open_workshop
 
@@ -138,7 +139,7 @@ def nest(path: Path, depth: int) -> None:
     os.close(here)
 
 
-@pytest.mark.parametrize("kind", ["clone", "worktree"])
+@pytest.mark.parametrize("kind", ["clone", *slow("worktree")])
 def test_a_tree_deeper_than_a_path_may_be_long(shops: Callable[[WorkspaceKind], Workshop], kind: WorkspaceKind) -> None:
     shop = shops(kind)
     own = shop.work.commit("own", b_dot_txt="b\n")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.cli import prun
 from tests.support.repos import Repo
 
 
+@pytest.mark.slow
 def test_demo_shows_what_lands_what_is_set_aside_and_an_undo(tmp_path: Path) -> None:
     said = prun(tmp_path, "demo", "--dir", str(tmp_path / "d"))
     assert said.code == 0, said.out + said.err

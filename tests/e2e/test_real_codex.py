@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.agents import agent_home, codex_program, codex_settings
+from tests.support.cases import slow
 from tests.support.cli import prun, start_prun
 from tests.support.model_server import BY_PROMPT, ModelServer, Request, Step, hang, say, shell, status, write
 from tests.support.repos import Repo, make_repo
@@ -54,7 +55,7 @@ def states(repo: Repo) -> dict[str, str]:
     return {unit["id"]: unit["state"] for unit in run["units"]}
 
 
-@pytest.mark.parametrize("kind", ["clone", "worktree"])
+@pytest.mark.parametrize("kind", ["clone", *slow("worktree")])
 def test_edits_by_tool_calls_become_one_commit(place: Path, kind: str) -> None:
     repo = make_repo(place / "r", a_dot_txt="1\n")
     before = repo.git("for-each-ref", "refs/heads")
@@ -111,6 +112,7 @@ def test_service_unavailable_is_named_and_partial_work_is_kept(place: Path) -> N
     assert (refused.code, repo.git("log", "--oneline", "--merges")) == (1, "")
 
 
+@pytest.mark.slow
 def test_hang_is_ended_by_the_timeout_and_partial_work_is_kept(place: Path) -> None:
     repo = make_repo(place / "r")
     with ModelServer({"u": [shell("echo half >half.txt"), hang()]}) as server:

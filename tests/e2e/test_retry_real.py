@@ -72,6 +72,7 @@ def cut_off_once(after: Step, *, forget: Path | None = None) -> Any:
     return answer
 
 
+@pytest.mark.slow
 def test_codex_goes_on_with_its_thread_after_a_503(place: Path) -> None:
     repo = make_repo(place / "r")
     with ModelServer(cut_off_once(shell("cat a.txt; echo whole >>a.txt"))) as server:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import slow
 from tests.support.cli import program_environment, prun
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
@@ -22,7 +23,7 @@ def repo(tmp_path: Path) -> Repo:
     return make_repo(tmp_path / "repo")
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&- <&-", *slow(">&-", "<&-")])
 def test_closed_streams_are_no_error_and_no_file_takes_their_place(repo: Repo, closed: str) -> None:
     program = f"{sys.executable} -m gitprun"
     for words in (f"{program} {' '.join(RUN)} 'sh -c \"echo said; echo x >n\"'", f"{program} status"):

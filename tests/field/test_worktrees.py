@@ -130,6 +130,7 @@ def test_a_half_written_registration_stops_no_landing(
     assert (said.code, repo.read("theirs")) == (0, "1\n"), said.err
 
 
+@pytest.mark.slow
 def test_a_young_registration_is_named_and_left_alone(
     repo: Repo, broken: Repo, capsys: pytest.CaptureFixture[str]
 ) -> None:

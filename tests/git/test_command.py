@@ -119,6 +119,7 @@ def ends(pid: int) -> bool:
         os.close(handle)
 
 
+@pytest.mark.slow
 def test_what_left_the_group_is_not_waited_for(fake_git: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "LAST_WORDS", 0.1)
     fake_git.write_text(f"#!/bin/sh\nsetsid sh -c 'echo $$ >{tmp_path}/child; exec sleep 100' &\nwait\n")

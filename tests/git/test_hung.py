@@ -20,6 +20,7 @@ from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, PrunError
 from gitprun.model.names import ZERO
 from gitprun.supervisor.process import probe_identity
 from gitprun.system.stop import Stop, stops_everything
+from tests.support.cases import slow
 from tests.support.repos import Repo, make_repo
 
 SHORT = 0.6
@@ -66,7 +67,7 @@ DRIVERS = {
 }
 
 
-@pytest.mark.parametrize("shape", DRIVERS)
+@pytest.mark.parametrize("shape", ["plain", "orphaned", *slow("deaf", "gone from the group")])
 def test_a_merge_driver_that_hangs(tmp_path: Path, shape: str) -> None:
     driver = DRIVERS[shape].format(tmp_path)
     repo = forked(tmp_path, driver)

@@ -57,6 +57,7 @@ def test_who_broke_it_is_named(fake: Git, first: str, second: str, code: int, sa
     assert (caught.value.code, caught.value.message) == (code, said)
 
 
+@pytest.mark.slow
 def test_both_are_ended_when_time_is_up(fake: Git, tmp_path: Path) -> None:
     with pytest.raises(GitTimeout):
         pipe((fake, ("echo $$ >a; exec yes",)), (fake, ("echo $$ >b; exec sleep 60",)), timeout=2.0)

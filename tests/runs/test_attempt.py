@@ -18,7 +18,7 @@ from gitprun.model.units import Exit, Unit
 from gitprun.runs import worker
 from gitprun.supervisor.process import Stop, await_end, probe_identity
 from tests.support.alarm import LeapingClock, StuckClock
-from tests.support.cases import crossed
+from tests.support.cases import crossed, slow
 from tests.support.cli import prun, start_prun
 from tests.support.codex import codex, completed, failed, scripted, starts
 from tests.support.processes import start_program
@@ -226,6 +226,7 @@ def test_a_capture_that_cannot_be_is_no_success_and_loses_nothing(use: Use, refu
     assert work == "work"
 
 
+@pytest.mark.parametrize("use", [USES[0], *slow(*USES[1:])], indirect=True)
 def test_the_worker_of_a_killed_coordinator_goes_on_and_its_work_is_taken_up(use: Use, tmp_path: Path) -> None:
     repo, (ready, go) = use.repo, (tmp_path / "ready", tmp_path / "go")
     os.mkfifo(ready)

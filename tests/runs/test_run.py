@@ -105,6 +105,7 @@ def test_a_failed_worker_keeps_its_work_and_is_marked(repo: Repo) -> None:
     assert unit.verdict == ""
 
 
+@pytest.mark.slow
 def test_a_time_limit_keeps_partial_work(repo: Repo) -> None:
     report = run_units(repo, sh("a", "echo half >a.txt; sleep 1000", timeout=2.0))
     unit = unit_of(repo, "a")

@@ -16,6 +16,7 @@ from gitprun.supervisor import orphans, process, process_tree
 from gitprun.supervisor.orphans import end_orphans, read_record
 from gitprun.supervisor.process import ProcessIdentity, find_marked, new_mark, probe_identity
 from tests.support.bench import Bench
+from tests.support.cases import crossed
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="orphans are only followed on Linux")
 
@@ -58,7 +59,10 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     (tmp_path / "chain").unlink()
 
 
-@pytest.fixture(params=["cgroup", "descendants"])
+MEANS = ("cgroup", "descendants")
+
+
+@pytest.fixture(params=MEANS)
 def means(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Have trees ended by cgroup, and without."""
     if request.param == "descendants":
@@ -74,7 +78,7 @@ def started(shape: str) -> str:
     return f": >>pids\n{script}\nwhile [ $(wc -l <pids) -lt {count} ]; do sleep 0.01; done\n"
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("means", "shape"), crossed(MEANS, tuple(SHAPES)), indirect=["means"])
 def test_nothing_outlives_a_worker_that_ends(bench: Bench, means: str, shape: str) -> None:
     ended = bench.sh(started(shape) + "echo over", record=bench.record)
     assert bench.inhabitants() == []

@@ -108,6 +108,7 @@ echo $$ >>pids
 WAIT_FOR_FIVE = "while [ $(wc -l <pids) -lt 5 ]; do sleep 0.01; done\n"
 
 
+@pytest.mark.slow
 @needs_linux
 def test_a_timeout_ends_children_sessions_and_daemons(bench: Bench) -> None:
     ended = plain(bench.sh(TREE + WAIT_FOR_FIVE + "wait", timeout=4.0))
@@ -140,6 +141,7 @@ def test_a_worker_that_ignores_signals_is_killed(bench: Bench) -> None:
     assert replace(ended, leftovers=0) == Exit(code=None, signal=signal.SIGKILL, reason="timeout", seconds=0.0)
 
 
+@pytest.mark.slow
 def test_a_worker_may_end_in_its_own_way(bench: Bench) -> None:
     ended = bench.sh("trap 'echo saved; exit 5' INT; echo ready; while :; do sleep 0.01; done", timeout=2.0, grace=60.0)
     assert (ended.reason, ended.code) == ("timeout", 5)

@@ -20,7 +20,7 @@ from gitprun.model.units import Exit
 from gitprun.supervisor import landlock, sandbox
 from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run
 from gitprun.supervisor.sandbox import Sandbox, SandboxKind, find_sandbox, hidden_doors, make_sandbox
-from tests.support.cases import crossed
+from tests.support.cases import crossed, slow
 
 KINDS = ("landlock", "own-view", "bwrap", "codex")
 # Landlock alone knows nothing of modes and times.
@@ -374,6 +374,7 @@ def test_a_daemon_does_not_survive(yard: Yard) -> None:
     assert (ended.code, own) == (0, [])
 
 
+@pytest.mark.parametrize("yard", [KINDS[2], *slow(*KINDS[:2], KINDS[3])], indirect=True)
 def test_a_time_limit_holds_within_walls(yard: Yard) -> None:
     ended, _ = yard.run("sleep 1000", timeout=0.5)
     assert ended.reason == "timeout"

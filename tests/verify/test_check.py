@@ -243,6 +243,7 @@ def test_a_signal_is_a_failure(verify: Verify) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_time_limit_ends_grandchildren_and_is_shared(verify: Verify, tmp_path: Path) -> None:
     alive = tmp_path / "alive"
     os.mkfifo(alive)

@@ -58,7 +58,10 @@ def test_a_check_sees_the_place_at_the_path_of_the_checkout(tmp_path: Path, kind
 
 
 @needs_view
-@pytest.mark.parametrize(("kind", "confined"), [("clone", False), ("worktree", True), ("inside", True)])
+@pytest.mark.parametrize(
+    ("kind", "confined"),
+    [("clone", False), *(pytest.param(kind, True, marks=pytest.mark.slow) for kind in ("worktree", "inside"))],
+)
 def test_and_so_it_does_for_a_plain_user(kind: str, confined: bool) -> None:
     # Not below a folder that only root may enter.
     folder = Path("/var/tmp", f"prun-test-{os.getpid()}-{kind}")
