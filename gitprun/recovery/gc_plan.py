@@ -166,7 +166,10 @@ def plan_gc(found: GcInventory, scope: GcScope, *, now: float) -> GcPlan:
     stays: list[Stay] = []
     for unit in found.units:
         for row in _of_unit(unit, now - keep_for, workspaces):
-            (steps if isinstance(row, GcStep) else stays).append(row)  # type: ignore[arg-type]
+            if isinstance(row, GcStep):
+                steps.append(row)
+            else:
+                stays.append(row)
     steps += _of_folders(found, now - keep_for)
     steps += _of_refs(found, now, keep_for)
     stays += [

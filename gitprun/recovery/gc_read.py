@@ -58,7 +58,9 @@ def read_found(
         units=tuple(units),
         runs=tuple(run_found(run) for run in history.runs.values()),
         named=frozenset(named.units),
-        trashes=tuple(_trash(path) for path in find_trashes(tops, (state, repository.common / "worktrees"))),
+        trashes=tuple(
+            _used(path, is_held(path)) for path in find_trashes(tops, (state, repository.common / "worktrees"))
+        ),
         temporaries=tuple(_temporaries(tops, history.runs, named)),
         landing_logs=tuple(_leftover(path) for path in _inside(state / "landing")),
         quarantine=tuple(_leftover(path) for path in unfinished_rooms(repository)),
@@ -193,11 +195,6 @@ def _snapshots(repository: Repository, reading: Reading, named: RunState) -> lis
     return found
 
 
-def _trash(path: Path) -> Leftover:
-    row = _leftover(path)
-    return Leftover(path=row.path, time=row.time, size=row.size, used=is_held(path))
-
-
 def _leftover(path: Path) -> Leftover:
     try:
         time = os.lstat(path).st_mtime
@@ -235,5 +232,4 @@ def _temporaries(tops: Sequence[Path], runs: Mapping[str, RunState], named: RunS
 
 
 def _used(path: Path, used: bool) -> Leftover:
-    row = _leftover(path)
-    return Leftover(path=row.path, time=row.time, size=row.size, used=used)
+    return replace(_leftover(path), used=used)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from gitprun.guards.driver import read_driver
-from tests.support.cli import Said, program_environment, prun
+from tests.support.cli import git, prun
 from tests.support.repos import Repo, make_repo
 
 BASE = "model A {\n  id Int\n  a Int\n  b Int\n}\n"
@@ -33,14 +32,6 @@ def diverge(repo: Repo, main: str, unit: str) -> None:
     repo.commit("unit side", db__schema_dot_prisma=unit)
     repo.switch("main")
     repo.commit("main side", db__schema_dot_prisma=main)
-
-
-def git(repo: Repo, *words: str) -> Said:
-    """Run git with the package under test in reach of the driver."""
-    done = subprocess.run(
-        ["git", *words], cwd=repo.path, env=program_environment(), capture_output=True, text=True, check=False
-    )
-    return Said(done.returncode, done.stdout, done.stderr)
 
 
 def install(repo: Repo) -> None:
@@ -99,7 +90,7 @@ def test_with_the_program_on_the_path_it_is_called_by_its_name(
     )
     install(repo)
     diverge(repo, MAIN, UNIT)
-    assert git(repo, "merge", "-q", "topic").code == 0
+    assert git(repo.path, "merge", "-q", "topic").code == 0
     assert repo.read(FILE) == BOTH
 
 
@@ -168,10 +159,10 @@ def test_what_the_repository_says_about_merging_goes_on_holding(repo: Repo) -> N
 class TestGitsOwnMerges:
     def test_a_merge(self, repo: Repo) -> None:
         diverge(repo, MAIN, UNIT)
-        assert git(repo, "merge", "topic").code == 1
+        assert git(repo.path, "merge", "topic").code == 1
         repo.git("merge", "--abort")
         install(repo)
-        said = git(repo, "merge", "--no-edit", "topic")
+        said = git(repo.path, "merge", "--no-edit", "topic")
         assert said.code == 0
         assert 'git prun: "db/schema.prisma": settled (' in said.err
         assert (repo.read(FILE), repo.status()) == (BOTH, [])
@@ -181,13 +172,13 @@ class TestGitsOwnMerges:
         install(repo)
         diverge(repo, MAIN, UNIT)
         repo.switch("topic")
-        assert git(repo, "rebase", "-q", "main").code == 0
+        assert git(repo.path, "rebase", "-q", "main").code == 0
         assert (repo.read(FILE), repo.status()) == (BOTH, [])
 
     def test_a_cherry_pick(self, repo: Repo) -> None:
         install(repo)
         diverge(repo, MAIN, UNIT)
-        assert git(repo, "cherry-pick", "topic").code == 0
+        assert git(repo.path, "cherry-pick", "topic").code == 0
         assert (repo.read(FILE), repo.status()) == (BOTH, [])
 
     @pytest.mark.parametrize(
@@ -204,7 +195,7 @@ class TestGitsOwnMerges:
         repo.switch("main")
         repo.commit("main side", src__keys_dot_ts=registry.replace("MORE", bills))
         repo.switch(way[0])
-        assert git(repo, *way[1:]).code == 0
+        assert git(repo.path, *way[1:]).code == 0
         assert (repo.read("src/keys.ts"), repo.status()) == (registry.replace("MORE", bills + calls), [])
 
     def test_in_a_linked_worktree_and_a_subfolder(self, repo: Repo, tmp_path: Path) -> None:
@@ -217,7 +208,7 @@ class TestGitsOwnMerges:
     def test_merge_tree(self, repo: Repo) -> None:
         install(repo)
         diverge(repo, MAIN, UNIT)
-        said = git(repo, "merge-tree", "--write-tree", "main", "topic")
+        said = git(repo.path, "merge-tree", "--write-tree", "main", "topic")
         assert said.code == 0
         assert repo.git("cat-file", "blob", f"{said.out.splitlines()[0]}:{FILE}") == BOTH.rstrip("\n")
 
@@ -225,11 +216,11 @@ class TestGitsOwnMerges:
     def test_a_real_conflict_stays_one(self, repo: Repo, style: str) -> None:
         diverge(repo, CLASH_MAIN, CLASH_UNIT)
         repo.git("config", "merge.conflictStyle", style)
-        assert git(repo, "merge", "topic").code == 1
+        assert git(repo.path, "merge", "topic").code == 1
         by_git, stages = repo.read(FILE), repo.git("ls-files", "-u")
         repo.git("merge", "--abort")
         install(repo)
-        said = git(repo, "merge", "topic")
+        said = git(repo.path, "merge", "topic")
         assert said.code == 1
         assert 'git prun: "db/schema.prisma": 1 conflict left: ' in said.err
         assert unlabelled(repo.read(FILE)) == unlabelled(by_git)
@@ -242,7 +233,7 @@ class TestGitsOwnMerges:
         repo.commit("unit side", notes_dot_txt="1\n2u\n3\n")
         repo.switch("main")
         repo.commit("main side", notes_dot_txt="1\n2m\n3\n")
-        said = git(repo, "merge", "topic")
+        said = git(repo.path, "merge", "topic")
         assert (said.code, said.err) == (1, "")
         assert repo.read("notes.txt") == "1\n<<<<<<< HEAD\n2m\n=======\n2u\n>>>>>>> topic\n3\n"
 
@@ -252,7 +243,7 @@ class TestGitsOwnMerges:
         repo.switch("topic")
         repo.commit("more", more_dot_txt="more\n")
         repo.switch("main")
-        said = git(repo, "merge", "topic")
+        said = git(repo.path, "merge", "topic")
         assert (said.code, repo.status()) == (1, [f"UU {FILE}", "A  more.txt"])
         assert repo.read(FILE) == BASE + "\0"
 
@@ -262,7 +253,7 @@ class TestGitsOwnMerges:
         repo.commit("unit side", new_dot_prisma="model A {\n  id Int\n}\n")
         repo.switch("main")
         repo.commit("main side", new_dot_prisma="model A {\n  id String\n}\n")
-        assert git(repo, "merge", "topic").code == 1
+        assert git(repo.path, "merge", "topic").code == 1
         assert repo.status() == ["AA new.prisma"]
         assert unlabelled(repo.read("new.prisma")) == (
             "model A {\n<<<<<<<\n  id String\n=======\n  id Int\n>>>>>>>\n}\n"
@@ -280,7 +271,7 @@ def test_without_prun_git_merges_as_it_always_did(repo: Repo, tmp_path: Path, mo
     gone.write_text("#!/bin/sh\n")
     gone.chmod(0o755)
     diverge(repo, CLASH_MAIN, CLASH_UNIT)
-    assert git(repo, "merge", "topic").code == 1
+    assert git(repo.path, "merge", "topic").code == 1
     by_git = repo.read(FILE)
     repo.git("merge", "--abort")
     monkeypatch.setattr(sys, "executable", str(gone))
@@ -289,7 +280,7 @@ def test_without_prun_git_merges_as_it_always_did(repo: Repo, tmp_path: Path, mo
         repo.git("config", key, value)
     driver.attributes.write_bytes(driver.block)
     gone.unlink()
-    said = git(repo, "merge", "topic")
+    said = git(repo.path, "merge", "topic")
     assert (said.code, said.err) == (1, "")
     assert unlabelled(repo.read(FILE)) == unlabelled(by_git)
     assert len(repo.git("ls-files", "-u").splitlines()) == 3
@@ -301,5 +292,5 @@ def test_a_driver_that_is_killed_loses_nothing(repo: Repo) -> None:
     diverge(repo, MAIN, UNIT)
     repo.git("config", "merge.prun.driver", "kill -9 $$")
     before = repo.head
-    assert git(repo, "merge", "topic").code != 0
+    assert git(repo.path, "merge", "topic").code != 0
     assert (repo.read(FILE), repo.head) == (MAIN, before)

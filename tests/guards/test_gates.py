@@ -12,7 +12,7 @@ import pytest
 from gitprun.landing import gate
 from gitprun.landing.gate import clean_message, merged_heads, refuse_message
 from gitprun.supervisor.process import probe_identity
-from tests.support.cli import Said, program_environment, prun
+from tests.support.cli import git, prun
 from tests.support.landing import land_branches, states
 from tests.support.live_unit import shell_out
 from tests.support.processes import start_program
@@ -53,18 +53,10 @@ def sleeper() -> Iterator[dict[str, object]]:
     program.wait()
 
 
-def git(repo: Repo, *words: str) -> Said:
-    """Run git with the package under test in reach of the hooks."""
-    done = subprocess.run(
-        ["git", *words], cwd=repo.path, env=program_environment(), capture_output=True, text=True, check=False
-    )
-    return Said(done.returncode, done.stdout, done.stderr)
-
-
 def refused(repo: Repo, reason: str) -> None:
     """Merge and see it refused, with nothing committed."""
     before = repo.head
-    said = git(repo, "merge", "--no-edit", "topic")
+    said = git(repo.path, "merge", "--no-edit", "topic")
     assert (said.code != 0, repo.head) == (True, before)
     assert said.err.splitlines(keepends=True)[0] == f"git prun: refused: {reason}{NO_VERIFY}"
 
@@ -77,7 +69,7 @@ def test_the_gates_are_one_text_but_for_their_name() -> None:
 
 
 def test_a_sound_merge_passes(repo: Repo) -> None:
-    said = git(repo, "merge", "--no-edit", "topic")
+    said = git(repo.path, "merge", "--no-edit", "topic")
     assert (said.code, said.err) == (0, "")
     assert repo.read("src/a.txt") == "1m\n2\n3\n4\n5u\n"
 
@@ -101,21 +93,21 @@ def test_paths_of_a_unit_at_work(repo: Repo, sleeper: dict[str, object]) -> None
     refused(repo, "unit r1/code is still at work on src/a.txt")
     repo.git("merge", "--abort")
     ledger.append(payload_of("unit.finished", {"state": "ready"}), run="r1", unit="code")
-    assert git(repo, "merge", "--no-edit", "topic").code == 0
+    assert git(repo.path, "merge", "--no-edit", "topic").code == 0
 
 
 def test_what_is_merged_may_be_that_units_own_work(repo: Repo, sleeper: dict[str, object]) -> None:
     repo.git("branch", "prun/r1/code", "topic")
     repo.ledger.append(payload_of("run.started", {"base": repo.head, "coordinator": sleeper}), run="r1")
     repo.ledger.append(payload_of("unit.queued", {"spec": {"paths": ["src/**"]}}), run="r1", unit="code")
-    assert git(repo, "merge", "--no-edit", "prun/r1/code").code == 0
+    assert git(repo.path, "merge", "--no-edit", "prun/r1/code").code == 0
 
 
 def test_a_unit_whose_worker_is_gone_is_in_nobodys_way(repo: Repo) -> None:
     gone = {"pid": 2, "start": "0", "boot": "none"}
     repo.ledger.append(payload_of("run.started", {"base": repo.head, "coordinator": gone}), run="r1")
     repo.ledger.append(payload_of("unit.queued", {"spec": {"paths": ["src/**"]}}), run="r1", unit="code")
-    assert git(repo, "merge", "--no-edit", "topic").code == 0
+    assert git(repo.path, "merge", "--no-edit", "topic").code == 0
 
 
 def test_a_suspect_merge(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,22 +153,22 @@ def test_heads_are_read_off_the_environment() -> None:
 class TestMessages:
     def test_gits_list_of_conflicts_does_not_stay(self, repo: Repo) -> None:
         repo.commit("clash", src__a_dot_txt="1m\n2\n3\n4\n5m\n")
-        assert git(repo, "merge", "topic").code == 1
+        assert git(repo.path, "merge", "topic").code == 1
         repo.write("src/a.txt", "1m\n2\n3\n4\n5mu\n")
         repo.git("add", "-A")
-        assert git(repo, "commit", "--no-edit").code == 0
+        assert git(repo.path, "commit", "--no-edit").code == 0
         assert repo.git("log", "-1", "--format=%B") == "Merge branch 'topic'"
 
     def test_a_message_that_names_another_branch(self, repo: Repo) -> None:
         repo.branch("other", "main~1")
         before = repo.head
-        said = git(repo, "merge", "-m", "merge: ship other", "topic")
+        said = git(repo.path, "merge", "-m", "merge: ship other", "topic")
         assert (said.code != 0, repo.head) == (True, before)
         assert said.err.startswith(
             "git prun: refused: the message says that it ships other, but that is not what is merged"
             " (git commit --no-verify takes it all the same)\n"
         )
-        assert git(repo, "commit", "-m", "merge: ship topic").code == 0
+        assert git(repo.path, "commit", "-m", "merge: ship topic").code == 0
 
     @pytest.mark.parametrize(
         ("text", "reason"),
@@ -205,7 +197,7 @@ class TestMessages:
 
     def test_other_commits_are_let_alone(self, repo: Repo) -> None:
         repo.write("b.txt", "changed\n")
-        assert git(repo, "commit", "-am", "<<<<<<< HEAD").code == 0
+        assert git(repo.path, "commit", "-am", "<<<<<<< HEAD").code == 0
 
 
 def test_a_users_own_hook_is_called_after_it(tmp_path: Path) -> None:
@@ -240,7 +232,7 @@ def test_a_unit_that_is_not_proved(repo: Repo, verdict: str, reason: str) -> Non
     repo.switch("topic")
     repo.commit("mended", d_dot_txt="d\n")
     repo.switch("main")
-    assert git(repo, "merge", "--no-edit", "topic").code == 0
+    assert git(repo.path, "merge", "--no-edit", "topic").code == 0
 
 
 @pytest.mark.parametrize("verdict", ["pass", "absent"])
@@ -250,7 +242,7 @@ def test_a_unit_that_is_proved_or_has_no_checks(repo: Repo, verdict: str) -> Non
     facts = {"commit": repo.oid("topic"), "verdict": {"state": verdict}}
     repo.ledger.append(payload_of("unit.captured", facts), run="r1", unit="code")
     repo.ledger.append(payload_of("unit.finished", {"state": "ready"}), run="r1", unit="code")
-    assert git(repo, "merge", "--no-edit", "topic").code == 0
+    assert git(repo.path, "merge", "--no-edit", "topic").code == 0
 
 
 def test_a_gate_without_a_run_says_that_it_is_silent(tmp_path: Path) -> None:
@@ -283,5 +275,5 @@ def test_where_prun_has_had_no_run_nothing_is_started(tmp_path: Path) -> None:
     repo.commit("unit side", c_dot_txt="new\n")
     repo.switch("main")
     repo.write("a.txt", "dirty\n")
-    said = git(repo, "merge", "--no-ff", "--no-edit", "topic")
+    said = git(repo.path, "merge", "--no-ff", "--no-edit", "topic")
     assert (said.code, said.err) == (0, "")

@@ -50,6 +50,14 @@ def program_environment(extra: Mapping[str, str] | None = None) -> dict[str, str
     return {**os.environ, "PYTHONPATH": str(ROOT), **(extra or {})}
 
 
+def git(cwd: Path, *words: str) -> Said:
+    """Run git with the package under test in reach of what it starts: hooks, drivers."""
+    done = subprocess.run(
+        ["git", *words], cwd=cwd, env=program_environment(), capture_output=True, text=True, check=False
+    )
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
 def prun(cwd: Path, *args: str, env: Mapping[str, str] | None = None, timeout: float = 120.0) -> Said:
     """Run ``git prun ARGS`` in a folder and wait for its end; its process begins with everything loaded."""
     from tests.support.forker import Forker

@@ -92,8 +92,3 @@ def fingerprint(repo: Repo) -> Mapping[str, object]:
         "hooks": sorted(path.name for path in (git / "hooks").iterdir()) if (git / "hooks").is_dir() else [],
         "files": {str(path): path.read_bytes() for path in sorted(repo.path.iterdir()) if path.is_file()},
     }
-
-
-def without_seconds(unit: UnitState) -> UnitState:
-    """Take the times out of a unit's state."""
-    return unit.build({**unit.__dict__, "since": 0.0, "started": None, "ended": None})

@@ -18,6 +18,7 @@ from gitprun.registry.remove import Removal, remove_workspace
 from gitprun.workspaces.base import make_outbox, provide
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.gitdir import make_own_git
+from gitprun.workspaces.pins import pin_source
 from gitprun.workspaces.worktree import make_worktree
 from tests.support.repos import Repo
 from tests.support.rows import payload_of
@@ -147,3 +148,9 @@ def fingerprint(path: Path, *, without: Sequence[str] = ()) -> dict[str, str]:
             content = os.readlink(full) if os.path.islink(full) else hashlib.sha1(Path(full).read_bytes()).hexdigest()
             found[os.path.normpath(os.path.join(inside, name))] = f"{mode:o} {content}"
     return found
+
+
+def pinned(repo: Repo, root: Path) -> Repo:
+    """Make a clone of what a repository has, pinned as a run pins it."""
+    source = pin_source(repo.repository, "r1", read_source(repo.repository), repo.head)
+    return Repo(make_clone(source, root / "r1" / "u", repo.head, "prun/r1/u").path)

@@ -14,7 +14,7 @@ from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.pins import pin_source, unpin_source
 from tests.support.cases import crossed
 from tests.support.repos import Repo, make_bare, make_repo
-from tests.support.workshop import fingerprint, open_workshop
+from tests.support.workshop import fingerprint, open_workshop, pinned
 
 BRANCH = "prun/r1/u"
 
@@ -239,11 +239,6 @@ def test_units_that_differ_in_case_only_have_folders_of_their_own(tmp_path: Path
     shops = [open_workshop(repo, tmp_path / "w", unit=unit) for unit in ("feat-login", "feat_login", "feat-Login")]
     assert len({shop.site.workspace.identity for shop in shops}) == 3
     assert len({shop.site.workspace.index for shop in shops}) == 3
-
-
-def pinned(repo: Repo, root: Path) -> Repo:
-    source = pin_source(repo.repository, "r1", read_source(repo.repository), repo.head)
-    return Repo(make_clone(source, root / "r1" / "u", repo.head, BRANCH).path)
 
 
 @pytest.mark.parametrize("linked", [False, True])

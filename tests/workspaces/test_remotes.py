@@ -10,6 +10,7 @@ from gitprun.workspaces import remotes
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.pins import pin_source, started_with, unpin_source
 from tests.support.repos import Repo, make_bare, make_repo
+from tests.support.workshop import pinned
 
 BRANCH = "prun/r1/u"
 ALL = ("for-each-ref", "--format=%(refname) %(objectname) %(symref)", "refs/remotes")
@@ -17,11 +18,6 @@ ALL = ("for-each-ref", "--format=%(refname) %(objectname) %(symref)", "refs/remo
 
 def clone(repo: Repo, root: Path) -> Repo:
     return Repo(make_clone(read_source(repo.repository), root / "r1" / "u", repo.head, BRANCH).path)
-
-
-def pinned(repo: Repo, root: Path) -> Repo:
-    source = pin_source(repo.repository, "r1", read_source(repo.repository), repo.head)
-    return Repo(make_clone(source, root / "r1" / "u", repo.head, BRANCH).path)
 
 
 def forget_history(repo: Repo) -> None:
