@@ -202,7 +202,7 @@ class TestGitsOwnMerges:
         install(repo)
         diverge(repo, MAIN, UNIT)
         linked = repo.worktree(tmp_path / "linked", "side", new=True, start="main")
-        assert git(Repo(linked.path / "db"), "merge", "-q", "topic").code == 0
+        assert git(linked.path / "db", "merge", "-q", "topic").code == 0
         assert linked.read(FILE) == BOTH
 
     def test_merge_tree(self, repo: Repo) -> None:
