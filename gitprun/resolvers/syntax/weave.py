@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -100,6 +101,7 @@ class Weaver:
         # Before anything is placed: what touches where order counts cannot be told from the merged list any more.
         self._require_room()
         self._require_one_move()
+        self._require_one_original()
         slots: list[Slot] = []
         for gap in range(len(self.base) + 1):
             slots += self._unite(gap)
@@ -261,6 +263,18 @@ class Weaver:
                 # A move where order counts reads as removed and inserted: the text that both removed shows it.
                 if place not in other:
                     raise TreeClash(f"one side moved what the other removed or moved elsewhere: {show(entry.core)}")
+
+    def _require_one_original(self) -> None:
+        """Refuse an edit of what the other side doubled: which of the two it is meant for, nobody can tell."""
+        before = Counter(squash(entry.core.text) for entry in self.base)
+        for mine, other in ((self.main, self.unit), (self.unit, self.main)):
+            added = {squash(entry.core.text) for run in mine.inserted for entry in run if mine.is_new(entry)}
+            for i, entry in enumerate(self.base):
+                text, edited = squash(entry.core.text), other.at(i)
+                if not entry.core.children or before[text] > 1 or text not in added:
+                    continue
+                if edited is not None and squash(edited.core.text) != text:
+                    raise TreeClash(f"one side changed what the other doubled: {show(entry.core)}")
 
     def _twin_of(self, side: _Side, entry: ChildEntry) -> bool:
         gap = next(g for g, run in enumerate(side.inserted) if entry in run)
