@@ -102,11 +102,17 @@ def find_ended(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:
 def _unbound(met: _Meeting, merged: _Version) -> Iterator[str]:
     """Find names that were bound, are bound no more and are used; a side without the binding does without the name."""
     wording = merged.wording
-    # Elsewhere another file of the package may declare it.
-    reads = (lambda each: each.bound) if wording.closed else (lambda each: each.imported)
-    before = frozenset[bytes]().union(*map(reads, (met.base, met.main, met.unit)))
-    for name in sorted(before - merged.bound - wording.given):
-        if len(name) < _SHORTEST or not (lines := merged.uses(name)) or binding_of(name).search(merged.code):
+    versions = (met.base, met.main, met.unit)
+    before = frozenset[bytes]().union(*(each.imported for each in versions))
+    # Elsewhere another file of the package may declare it. What stands in the merge is declared there, too.
+    if wording.closed:
+        have = {*merged.text.split(b"\n")}
+        lost = {line for each in versions for line in each.text.split(b"\n") if line not in have}
+        before |= wording.declared(b"\n".join(lost))
+    for name in sorted(before - merged.imported - wording.given):
+        if len(name) < _SHORTEST or name not in merged.text or name in merged.bound:
+            continue
+        if not (lines := merged.uses(name)) or binding_of(name).search(merged.code):
             continue
         lacking = [(side, own) for side, own, _ in met.pairs() if name not in own.bound]
         if not lacking or any(own.uses(name) for _, own in lacking):
