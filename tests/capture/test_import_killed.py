@@ -113,7 +113,8 @@ def test_killed_at_any_moment(yard: Yard) -> None:
         # A git that outlived its coordinator may have written once more; the next sweep takes that.
         sweep_quarantine(repo.repository)
         assert list_quarantine(repo.repository) == ()
-    assert outcomes["nothing"] > 10
+    # How many depends on what else the machine does; without some the trial would say nothing.
+    assert outcomes["nothing"] > 3
     assert outcomes["left over"] > 5
 
 
