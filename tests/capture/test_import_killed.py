@@ -115,7 +115,7 @@ def test_killed_at_any_moment(yard: Yard) -> None:
         assert list_quarantine(repo.repository) == ()
     # How many depends on what else the machine does; without some the trial would say nothing.
     assert outcomes["nothing"] > 3
-    assert outcomes["left over"] > 5
+    assert outcomes["left over"] > 1
 
 
 @pytest.mark.kill
