@@ -266,12 +266,14 @@ class Weaver:
 
     def _require_one_original(self) -> None:
         """Refuse an edit of what the other side doubled: which of the two it is meant for, nobody can tell."""
-        before = Counter(squash(entry.core.text) for entry in self.base)
         for mine, other in ((self.main, self.unit), (self.unit, self.main)):
             added = {squash(entry.core.text) for run in mine.inserted for entry in run if mine.is_new(entry)}
-            for i, entry in enumerate(self.base):
-                text, edited = squash(entry.core.text), other.at(i)
-                if not entry.core.children or before[text] > 1 or text not in added:
+            # At most levels of a file a side adds nothing, and no text of the base has to be squeezed.
+            texts = [squash(entry.core.text) for entry in self.base] if added else []
+            before = Counter(texts)
+            for i, text in enumerate(texts):
+                entry, edited = self.base[i], other.at(i)
+                if text not in added or before[text] > 1 or not entry.core.children:
                     continue
                 if edited is not None and squash(edited.core.text) != text:
                     raise TreeClash(f"one side changed what the other doubled: {show(entry.core)}")
