@@ -7,14 +7,14 @@ answer; ``merge-file``, the merge driver and ``merge_text`` ask about a single f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitprun.git.trees import TreeMerge, show_path
 from gitprun.git.walk import Trees
 from gitprun.judging.drivers import MergeAttributes, judge_drivers
-from gitprun.judging.judged import Judged, Means, Sides
+from gitprun.judging.judged import Judged, Means, Sides, Unchecked
 from gitprun.judging.shared_folders import may_clash
 from gitprun.model.findings import MergeState, Suspect
 
@@ -36,9 +36,9 @@ class Judge:
 
     def judge(self, merge: TreeMerge, sides: Sides) -> Judged:
         """Return what a merge comes to; ``merge`` is what git made of the two sides."""
-        # Most merges end here: no file is read where the sides cannot have met.
+        # Most merges end here: no text is merged where the sides cannot have met.
         if merge.clean and not may_clash(sides.by_main, sides.by_unit):
-            return Judged(state=MergeState.CLEAN, tree=merge.tree)
+            return self._rely(Judged(state=MergeState.CLEAN, tree=merge.tree), sides)
         # Drivers first: what they did is told even where a conflict is left.
         odd, notes = self._ask_drivers(merge, sides)
         answers: Sequence[ConflictAnswer] = ()
@@ -83,7 +83,7 @@ class Judge:
         # What resolvers made is looked at too: a proof is of one kind, faults are of all.
         audited = audit_merge(self.trees, sides, tree, frozenset(texts), self.means)
         suspects, united = (*odd, *audited.suspects), bool(answers or audited.replaced)
-        return Judged(
+        judged = Judged(
             state=MergeState.SUSPECT if suspects else MergeState.UNITED if united else MergeState.CLEAN,
             tree=audited.tree,
             resolved=tuple(one.resolved for one in answers),
@@ -94,3 +94,19 @@ class Judge:
             forced=frozenset(show_path(path) for path, text in texts.items() if text.forced),
             notes=(*notes, *filter(None, map(describe_flip, answers))),
         )
+        return self._rely(judged, sides)
+
+    def _rely(self, judged: Judged, sides: Sides) -> Judged:
+        """Look for what the merged tree relies on and does not have any more, in whatever files."""
+        # Only where both sides did something can one have taken away what the other needs.
+        if judged.tree is None or not sides.by_main or not sides.by_unit:
+            return judged
+        from gitprun.judging.dangling import find_dangling
+
+        found = find_dangling(self.trees, sides, judged.tree, self.means.state)
+        if isinstance(found, Unchecked):
+            return replace(judged, unchecked=(*judged.unchecked, found))
+        # A path is named once: what was found in its text comes first.
+        known = {one.path for one in judged.suspects}
+        new = tuple(one for one in found if one.path not in known)
+        return replace(judged, state=MergeState.SUSPECT, suspects=(*judged.suspects, *new)) if new else judged
