@@ -55,6 +55,13 @@ class LandedBranch:
         """Return what every command takes it by."""
         return f"{self.run}/{self.unit}" if self.unit else self.branch
 
+    @property
+    def mendable(self) -> bool:
+        """Check whether all that is suspect of it has a mend."""
+        from gitprun.model.findings import are_mendable
+
+        return self.state == "suspect" and are_mendable(self.suspects)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landing:

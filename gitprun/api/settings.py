@@ -32,6 +32,7 @@ class MergeRequest:
     ``accept_drops`` lets land what lost lines by it. ``accept`` are paths a branch may change though it would be held,
     ``allow_suspect`` findings that may land, ``allow_outside`` what lies outside of a unit's paths, ``with_base`` the
     commits of its base that the target lacks; ``deepen`` lets the rest of a shallow history be fetched.
+    ``mend`` lands what looks wrong and has a mend with that mend, if the checks are red without it and green with it.
     ``complete``: of whole runs nothing lands while a unit has no result of its own. ``approve`` says that what
     ``prun.toml`` names may run, now and from now on. ``verified_run`` is a run of this very process, whose pristine
     verdicts count.
@@ -50,6 +51,7 @@ class MergeRequest:
     accept_drops: bool = False
     allow_outside: bool = False
     allow_suspect: tuple[str, ...] = ()
+    mend: bool = False
     allow_unverified: bool = False
     with_base: bool = False
     deepen: bool = False
@@ -188,6 +190,7 @@ def landing_options(
         confirm_red=settings.confirm_red is not False,
         accept=asked.accept,
         allow_suspect=asked.allow_suspect,
+        mend=asked.mend or settings.mend == "checked",
         max_deleted=MAX_DELETED if settings.max_deleted is None else settings.max_deleted,
         protected=settings.protected or (),
         order=asked.order,

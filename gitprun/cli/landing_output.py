@@ -9,6 +9,7 @@ import click
 
 from gitprun.api.landings import LandedBranch, Landing
 from gitprun.cli.console import coloured, hint, put, safe, say, table, warn
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import short
 
 # Each is a command to paste; more of them push the table out of sight.
@@ -62,6 +63,10 @@ def _advise(items: Sequence[LandedBranch]) -> None:
         what = opens.get(one.state, "the conflict in a workspace of its own")
         instead = f"; {one.acceptance} lands it as it is" if one.acceptance else ""
         hint(safe(f"{one.next} opens {what}{instead}"))
+    mendable = [one for one in items if one.mendable]
+    if mendable:
+        names = " ".join(shell_word(one.name) for one in mendable[:MOST_HINTS])
+        hint(safe(f"git prun merge --mend {names} lands it mended, if its checks are red without and green with it"))
     if len(told) > MOST_HINTS:
         hint(f"git prun status lists the {len(told) - MOST_HINTS} others with the command for each")
 
@@ -77,7 +82,8 @@ def _render_item(item: LandedBranch) -> None:
         if not suspect.path and suspect.reason == item.reason:
             # It is about the branch as a whole, and the table says it.
             continue
-        put(f"{name}: look at {safe(str(suspect))}")
+        mend = f" (mend: {safe(suspect.mend)})" if suspect.mend else ""
+        put(f"{name}: look at {safe(str(suspect))}{mend}")
     done = "would unite" if item.state == "drops" else "united"
     for resolved in item.resolved:
         added = len(resolved.added)

@@ -62,6 +62,7 @@ from gitprun.model.errors import Interrupted, UsageProblem
 @click.option("--with-base", is_flag=True, help="Land the commits of the base, too, that the target does not have.")
 @click.option("--deepen", is_flag=True, help="Fetch the history that a shallow clone lacks, if a branch needs it.")
 @suspect_option
+@click.option("--mend", is_flag=True, help="Land what looks wrong mended, if checks are red without and green with it.")
 @click.option(
     "--allow-unverified", is_flag=True, help="Land what no check has proved, and failed units that are named."
 )
@@ -90,6 +91,7 @@ def merge(
     with_base: bool,
     deepen: bool,
     allow_suspect: tuple[str, ...],
+    mend: bool,
     allow_unverified: bool,
     strict: bool,
     yes: bool,
@@ -117,6 +119,7 @@ def merge(
         accept_drops=accept_drops,
         allow_outside=allow_outside,
         allow_suspect=allow_suspect,
+        mend=mend,
         allow_unverified=allow_unverified,
         with_base=with_base,
         deepen=deepen,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -29,6 +29,7 @@ class Audited:
     replaced: tuple[ResolvedPath, ...] = ()
     suspects: tuple[Suspect, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
+    mended: Mapping[bytes, bytes] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -42,6 +43,7 @@ class _Findings:
     replaced: list[ResolvedPath] = field(default_factory=list)
     suspects: list[Suspect] = field(default_factory=list)
     unchecked: dict[str, list[bytes]] = field(default_factory=dict)
+    mended: dict[bytes, bytes] = field(default_factory=dict)
 
 
 def audit_merge(trees: Trees, sides: Sides, tree: Oid, proved: frozenset[bytes], means: Means) -> Audited:
@@ -58,7 +60,13 @@ def audit_merge(trees: Trees, sides: Sides, tree: Oid, proved: frozenset[bytes],
     _audit_migrations(found, tree)
     _audit_locks(found, tree)
     unchecked = tuple(Unchecked(listed(paths, 1, show=show_path), why) for why, paths in found.unchecked.items())
-    return Audited(tree=tree, replaced=tuple(found.replaced), suspects=tuple(found.suspects), unchecked=unchecked)
+    return Audited(
+        tree=tree,
+        replaced=tuple(found.replaced),
+        suspects=tuple(found.suspects),
+        unchecked=unchecked,
+        mended=found.mended,
+    )
 
 
 def _review(found: _Findings, path: bytes, conflict: FileConflict, text: bytes, *, known: bool) -> None:
@@ -69,7 +77,11 @@ def _review(found: _Findings, path: bytes, conflict: FileConflict, text: bytes, 
     if judged.state is MergeState.UNITED and judged.answer is not None:
         found.texts[path] = judged.text
         found.replaced.append(show_resolved(path, judged.answer))
-    found.suspects += [Suspect(path=show_path(path), reason=fault) for fault in judged.doubts.faults]
+    mend = judged.mend
+    if mend is not None:
+        found.mended[path] = mend.text
+    words = mend.words if mend is not None else ""
+    found.suspects += [Suspect(path=show_path(path), reason=fault, mend=words) for fault in judged.doubts.faults]
     if judged.doubts.unjudged:
         found.unchecked.setdefault(judged.doubts.unjudged, []).append(path)
 

@@ -29,8 +29,8 @@ from gitprun.resolvers.dangling import (
     ended_names,
     find_use,
     mentions,
-    renamed_to,
 )
+from gitprun.resolvers.mending import find_rename, rename_lines
 from gitprun.resolvers.naming import Names, wording_of
 from gitprun.resolvers.references import Spelt, spelt_in, stem_of
 
@@ -41,10 +41,18 @@ _AT_ONCE = 64
 _NOTHING: Final[tuple[Names, Names]] = (frozenset(), frozenset())
 
 
-def find_dangling(trees: Trees, sides: Sides, tree: Oid, state: Path | None) -> tuple[Suspect, ...] | Unchecked:
+@dataclass(frozen=True, slots=True)
+class Dangling:
+    """What relies on something that is gone; ``mended`` are the texts, by path, that would mend it."""
+
+    suspect: Suspect
+    mended: tuple[tuple[bytes, bytes], ...] = ()
+
+
+def find_dangling(trees: Trees, sides: Sides, tree: Oid, state: Path | None) -> tuple[Dangling, ...] | Unchecked:
     """Return what of a merged tree relies on something that the other side took away."""
 
-    def look() -> tuple[Suspect, ...] | Refused:
+    def look() -> tuple[Dangling, ...] | Refused:
         main, unit = (_pair(changes.values()) for changes in (sides.by_main, sides.by_unit))
         one, other = _Half("main", sides.by_main, main, unit), _Half("unit", sides.by_unit, unit, main)
         looked = _Reader(trees, tree)
@@ -54,7 +62,7 @@ def find_dangling(trees: Trees, sides: Sides, tree: Oid, state: Path | None) -> 
         except (ObjectMissing, KeyError):
             return Refused(MISSING)
         # One path a line of the report: the first thing said of it is what has to be mended first.
-        return tuple({one.path: one for one in reversed(found)}.values())
+        return tuple({one.suspect.path: one for one in reversed(found)}.values())
 
     said = guarded(look, state, "looking for what a merge relies on", NOT_READ, seconds=TIME_LIMIT)
     if isinstance(said, Refused):
@@ -99,7 +107,7 @@ class _Reader:
     tree: Oid
     listed: tuple[bytes, ...] | None = None
 
-    def names(self, half: _Half) -> Iterator[Suspect]:
+    def names(self, half: _Half) -> Iterator[Dangling]:
         """Find names that a side ended and that no file of the merge has but those in which the other uses it anew."""
         ended: dict[bytes, TreeChange] = {}
         for change, facts in self._read_all(half.own):
@@ -114,7 +122,7 @@ class _Reader:
         for name, changes in sorted(users.items()):
             yield from self._name(half, name, ended[name], changes)
 
-    def _name(self, half: _Half, name: bytes, gone: TreeChange, changes: list[TreeChange]) -> Iterator[Suspect]:
+    def _name(self, half: _Half, name: bytes, gone: TreeChange, changes: list[TreeChange]) -> Iterator[Dangling]:
         source = self._text(gone)
         kin = wording_of(source.path)
         texts = [(change, self._text(change)) for change in changes]
@@ -132,12 +140,18 @@ class _Reader:
         line = find_use(os.fsdecode(where), self._read(self.tree, where), name)
         if not line:
             return
-        new = renamed_to(source, name)
+        new = find_rename(source.before, source.after, name, kin)
         what = f"renamed {quote(name)} to {quote(new)}" if new else f"took {quote(name)} away"
         reason = f"{half.side} {what} in {show_path(gone.path)}, and line {line} uses it"
-        yield Suspect(path=show_path(where), reason=reason)
+        mends = [(path, rename_lines(self._read(self.tree, path), name, new, kin)) for path in sorted(users) if new]
+        mended = tuple((path, mend.text) for path, mend in mends if mend is not None)
+        said = "; ".join(f"{mend.words} of {show_path(path)}" for path, mend in mends if mend is not None)
+        # In part it would be no mend.
+        whole = len(mended) == len(users)
+        suspect = Suspect(path=show_path(where), reason=reason, mend=said if whole else "")
+        yield Dangling(suspect, mended if whole else ())
 
-    def files(self, half: _Half) -> Iterator[Suspect]:
+    def files(self, half: _Half) -> Iterator[Dangling]:
         """Find files that a side removed or renamed and that lines of the other side speak of anew."""
         gone: dict[str, list[str]] = {}
         for change in half.gone.values():
@@ -154,7 +168,7 @@ class _Reader:
             if found is not None:
                 yield found
 
-    def _spoken(self, half: _Half, change: TreeChange, gone: Mapping[str, list[str]]) -> Suspect | None:
+    def _spoken(self, half: _Half, change: TreeChange, gone: Mapping[str, list[str]]) -> Dangling | None:
         text, path = self._text(change), os.fsdecode(change.path)
         known = {*text.before.split(b"\n")}
         for line in text.after.split(b"\n"):
@@ -171,7 +185,7 @@ class _Reader:
                     went = self._destination(half, lost)
                     did = f"moved to {show_path(went)}" if went else "removed"
                     reason = f"line {where} needs {show_path(os.fsencode(lost))}, which {half.side} {did}"
-                    return Suspect(path=show_path(change.path), reason=reason)
+                    return Dangling(Suspect(path=show_path(change.path), reason=reason))
         return None
 
     def _destination(self, half: _Half, lost: str) -> bytes:

@@ -90,6 +90,7 @@ class Judge:
             replaced=audited.replaced,
             suspects=suspects,
             unchecked=audited.unchecked,
+            mended=audited.mended,
             offers={path: text.offers for path, text in texts.items()},
             forced=frozenset(show_path(path) for path, text in texts.items() if text.forced),
             notes=(*notes, *filter(None, map(describe_flip, answers))),
@@ -108,5 +109,12 @@ class Judge:
             return replace(judged, unchecked=(*judged.unchecked, found))
         # A path is named once: what was found in its text comes first.
         known = {one.path for one in judged.suspects}
-        new = tuple(one for one in found if one.path not in known)
-        return replace(judged, state=MergeState.SUSPECT, suspects=(*judged.suspects, *new)) if new else judged
+        new = [one for one in found if one.suspect.path not in known]
+        if not new:
+            return judged
+        return replace(
+            judged,
+            state=MergeState.SUSPECT,
+            suspects=(*judged.suspects, *(one.suspect for one in new)),
+            mended={**judged.mended, **{path: text for one in new for path, text in one.mended}},
+        )

@@ -72,8 +72,9 @@ class Judged:
     ``tree`` is the merged tree, with every conflict settled and every faulty text replaced that could be; None where
     a conflict is left. ``conflicts`` are all paths in conflict, where one of them is left. ``resolved`` were settled,
     ``replaced`` are those of which git's own text was faulty, ``suspects`` are wrong in a way that neither side is,
-    ``unchecked`` could not be looked at. ``offers`` counts the texts that were proved for a path, where it was asked
-    for all of them; ``forced`` names the paths that only the strategy settled. ``notes`` are for the user.
+    ``unchecked`` could not be looked at; ``mended`` are texts that would mend suspect paths. ``offers`` counts the
+    texts that were proved for a path, where it was asked for all of them; ``forced`` names the paths that only the
+    strategy settled. ``notes`` are for the user.
     """
 
     state: MergeState
@@ -83,6 +84,7 @@ class Judged:
     replaced: tuple[ResolvedPath, ...] = ()
     suspects: tuple[Suspect, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
+    mended: Mapping[bytes, bytes] = field(default_factory=dict)
     offers: Mapping[bytes, int] = field(default_factory=dict)
     forced: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()

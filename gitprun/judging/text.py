@@ -20,6 +20,7 @@ from gitprun.resolvers.cascade import CascadeResult, StrategyRefusal, prepare, r
 
 if TYPE_CHECKING:
     from gitprun.judging.hotspots import Hotspot, Policy
+    from gitprun.resolvers.mending import Mend
 
 _T = TypeVar("_T")
 SEVERAL_BASES = "not tried: the histories have several merge bases"
@@ -42,7 +43,8 @@ class JudgedText:
     """What the merge of one file comes to.
 
     ``text`` is what would stand in the file (empty for a conflict), ``answer`` the resolver's part in it, ``reason``
-    why nobody settles a conflict, ``doubts`` what a second look at the text found.
+    why nobody settles a conflict, ``doubts`` what a second look at the text found, ``mend`` what would mend a suspect
+    text by the letter.
     """
 
     state: MergeState
@@ -50,6 +52,7 @@ class JudgedText:
     answer: Resolved | None = None
     reason: str = ""
     doubts: Doubts = field(default_factory=Doubts)
+    mend: Mend | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +117,23 @@ def review_text(conflict: FileConflict, merged: bytes, means: Means, fixed: Call
     if not doubts.faults:
         return JudgedText(state=MergeState.CLEAN, text=merged, doubts=doubts)
     # Who could not look at a text in time will not make a better one in time.
-    offered = () if doubts.late or fixed() else cascade_guarded(conflict, means.state).texts
+    offered = () if doubts.late or fixed() else cascade_guarded(conflict, means.state, keep=False).texts
     for one in offered:
         # All must be well, also that nothing was left unlooked at: else git's own text is no worse.
         if find_doubts(conflict, one.text, means.state) == Doubts():
             return JudgedText(state=MergeState.UNITED, text=one.text, answer=one)
-    return JudgedText(state=MergeState.SUSPECT, text=merged, doubts=doubts)
+    mend = None if doubts.late else _find_mend(conflict, merged, means.state)
+    return JudgedText(state=MergeState.SUSPECT, text=merged, doubts=doubts, mend=mend)
+
+
+def _find_mend(conflict: FileConflict, merged: bytes, state: Path | None) -> Mend | None:
+    """Return the mend of a suspect text, if there is one that leaves nothing to doubt."""
+    from gitprun.resolvers.mending import find_mend
+
+    found = run_guarded(lambda each: find_mend(each, merged), conflict, state)
+    if found is None or isinstance(found, Refused):
+        return None
+    return None if find_doubts(conflict, found.text, state).faults else found
 
 
 def resolve_text(conflict: FileConflict, means: Means, marked: bytes | None = None) -> ResolvedText | Refused:
@@ -228,9 +242,11 @@ def faults_of_hand(doubts: Doubts) -> tuple[str, ...]:
     return () if doubts.late else doubts.faults
 
 
-def cascade_guarded(conflict: FileConflict, state: Path | None, *, every: bool = False) -> CascadeResult:
+def cascade_guarded(
+    conflict: FileConflict, state: Path | None, *, every: bool = False, keep: bool = True
+) -> CascadeResult:
     """Run the cascade: whatever a resolver does, it ends in time, and an error of ours is a refusal."""
-    tried = run_guarded(lambda each: run_cascade(each, every=every), conflict, state)
+    tried = run_guarded(lambda each: run_cascade(each, every=every, keep=keep), conflict, state)
     return CascadeResult((), (StrategyRefusal("", tried.reason),)) if isinstance(tried, Refused) else tried
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gitprun.git.trees import TreeChange, TreeMerge, merge_trees, tree_of
+from gitprun.git.trees import TreeChange, TreeMerge, merge_trees, replace_blobs, tree_of
 from gitprun.judging.judge import Judge
 from gitprun.judging.judged import Judged, Means, Sides
 from gitprun.landing.context import LandingContext
@@ -13,7 +13,7 @@ from gitprun.landing.disjoint import merge_apart
 from gitprun.landing.plan import Candidate, LandingItem, News
 from gitprun.landing.taken_back import find_branch_faults
 from gitprun.model.errors import GitStopped, PrunError
-from gitprun.model.findings import MergeState, ResolvedPath, accepts, describe_suspects
+from gitprun.model.findings import MergeState, ResolvedPath, accepts, are_mendable, describe_suspects
 from gitprun.model.names import Oid
 
 
@@ -62,6 +62,8 @@ def combine(
         return LandingItem(candidate=candidate, state="drops", reason=reason, resolved=judged.resolved)
     # Told once: markers in a file that is suspect already are no second finding.
     known = [one.path for one in judged.suspects]
+    judged = _mend(site, judged) if site.mending else judged
+    assert judged.tree is not None
     seen = find_branch_faults(site, candidate, by_unit, judged.tree, known)
     for text in seen.told:
         site.note(f"{candidate.branch}: {text}")
@@ -73,8 +75,20 @@ def combine(
         return replace(item, state="suspect", reason=describe_suspects(left), suspects=left)
     if suspects:
         site.note(f"{candidate.branch}: landed although it is suspect: {describe_suspects(suspects)}")
-    united = frozenset(change.path for change in by_unit if mended or change.path in by_main.changes)
+    # What was mended need not be as the unit brought it.
+    shared = {*by_main.changes, *judged.mended} if site.mending else by_main.changes
+    united = frozenset(change.path for change in by_unit if mended or change.path in shared)
     return Combined(tree=judged.tree, item=item, brought=by_unit, united=united, offers=judged.offers)
+
+
+def _mend(site: LandingContext, judged: Judged) -> Judged:
+    """Return a merge with the mends of all that is suspect; as it was where one of them has none."""
+    if judged.tree is None or not are_mendable(judged.suspects):
+        return judged
+    tree = replace_blobs(site.repo, judged.tree, judged.mended)
+    words = {one.path: one.mend for one in judged.suspects}
+    made = tuple(ResolvedPath(path=path, resolver=f"mended: {said}") for path, said in words.items())
+    return replace(judged, tree=tree, resolved=(*judged.resolved, *made), suspects=())
 
 
 def judge_of(site: LandingContext, *, mended: bool = False, picks: Mapping[bytes, int] | None = None) -> Judge:

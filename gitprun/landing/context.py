@@ -54,7 +54,8 @@ class LandingContext:
 
     ``git`` is the user's own, ``merging`` gives the one whose folder attributes are read from, ``attributes`` what
     these say of merges, ``room`` the place for hooks, ``live`` what of the target's tree is run here, ``past`` what
-    the target's own commits did; ``replaced`` tells of replace refs; ``index`` stamps the index that ``local`` was read
+    the target's own commits did; ``replaced`` tells of replace refs;
+    with ``mending`` suspects that have a mend are merged with it; ``index`` stamps the index that ``local`` was read
     with; ``notes`` collects what the user should know.
     """
 
@@ -78,6 +79,7 @@ class LandingContext:
     attributes: MergeAttributes
     past: Past
     replaced: bool = False
+    mending: bool = False
     index: tuple[int, ...] | None = None
     notes: list[str] = field(default_factory=list)
     known: dict[Oid, Since] = field(default_factory=dict)

@@ -175,7 +175,8 @@ def _land(asked: _Landing, notes: Sequence[str]) -> LandingReport:
         asked.say(f"merging {len(ordered)} branch{'' if len(ordered) == 1 else 'es'} into {target.branch}")
         batch = build_batch(site, ordered)
         new = batch.tip(site)
-        if batch.taken and not options.dry_run:
+        mends = options.mend and not options.no_verify and any(one.mendable for one in batch.items)
+        if (batch.taken or mends) and not options.dry_run:
             made: Mapping[Oid, AfterCommands] = {}
             if not options.no_verify or any(row.after for row in options.hotspots):
                 batch, made = _prove(asked, site, ordered, batch)
@@ -280,7 +281,7 @@ def _prove(
         own_check=OwnCheck(site, tuple(ordered)),
         proved=read_verified(ledger, plan.way, reuse=options.reuse_green, run=options.verified_run),
     )
-    rows = proof.after(batch.taken[-1].tree)
+    rows = proof.after(batch.taken[-1].tree) if batch.taken else ()
     # Before anything runs: the commands come from prun.toml, and the user has not let them run.
     if rows and not options.may_run_after:
         commands = dict.fromkeys(command for row in rows for command in row.after)
@@ -291,7 +292,12 @@ def _prove(
         # What would refuse at the end had better refuse before minutes of checking.
         require_passage(site.target, repository.common, site.settings, batch.tip(site))
     # The whole first, and parts only where it is red: one check for a train that is green, as most are.
-    batch = Train(site, proof, tuple(ordered), asked.say).prove(batch)
+    batch = Train(site, proof, tuple(ordered), asked.say).prove(batch) if batch.taken else batch
+    # Without the leave for their commands nothing more is built: what is green lands.
+    if options.mend and not options.no_verify and (options.may_run_after or not any(r.after for r in options.hotspots)):
+        from gitprun.landing.mended import Mending
+
+        batch = Mending(site, proof, asked.say).land(batch)
     verdicts = site.memory.verdicts
     note_verified(ledger, (tree for tree in proof.checked if verdicts[tree].state == "pass"), plan.way)
     return batch, proof.made

@@ -8,7 +8,7 @@ from typing import Literal
 
 from gitprun.judging.hotspots import Hotspot, Policy
 from gitprun.landing.undo_plan import TakenOut
-from gitprun.model.findings import CHECK_AGAIN, ConflictPath, LandedState, ResolvedPath, Suspect
+from gitprun.model.findings import CHECK_AGAIN, ConflictPath, LandedState, ResolvedPath, Suspect, are_mendable
 from gitprun.model.names import Oid
 from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAX_DELETED, MAY_CHANGE, Settings, VerifyView
 from gitprun.model.units import Verdict, VerifySandbox
@@ -64,7 +64,8 @@ class LandingOptions:
     land what lies outside a unit's ``paths``, ``with_base`` the commits of a base that the target lacks, ``deepen``
     lets the rest of a shallow history be fetched. ``strategy`` names the side that wins whatever conflict is left in
     the end, and ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the user lets the
-    ``after`` commands of hotspots run. ``allow_suspect`` names the findings that may land (``accepts``).
+    ``after`` commands of hotspots run. ``allow_suspect`` names the findings that may land (``accepts``);
+    with ``mend`` those that have a mend land mended where the checks are red without it and green with it.
     """
 
     into: str | None = None
@@ -99,6 +100,7 @@ class LandingOptions:
     strategy: Policy | None = None
     accept_drops: bool = False
     allow_suspect: tuple[str, ...] = ()
+    mend: bool = False
     may_run_after: bool = False
 
 
@@ -145,6 +147,11 @@ class LandingItem:
     suspects: tuple[Suspect, ...] = ()
     verdict: Verdict | None = None
     accept: tuple[str, ...] = ()
+
+    @property
+    def mendable(self) -> bool:
+        """Check whether all that is suspect of it has a mend."""
+        return self.state == "suspect" and are_mendable(self.suspects)
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain values, the candidate's own on the same level."""

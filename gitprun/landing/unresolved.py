@@ -201,7 +201,7 @@ def _rows(trees: Trees, left: Unresolved, suspects: Sequence[Suspect]) -> tuple[
     """Return a row for each path that is suspect, with its three versions where it is a file."""
     reasons: dict[str, list[str]] = {}
     for one in suspects:
-        reasons.setdefault(one.path, []).append(one.reason)
+        reasons.setdefault(one.path, []).append(one.reason + (f" (mend: {one.mend})" if one.mend else ""))
     sides = [tree_of(trees.repo, commit) for commit in (left.bases[0], left.main, left.unit)]
     rows = []
     for path, said in reasons.items():

@@ -59,14 +59,21 @@ EVERY_FINDING = ("all", ".")
 class Suspect:
     """One path that was merged without a conflict, and what is wrong with it that neither side has.
 
-    ``path`` is empty where the branch as a whole is suspect.
+    ``path`` is empty where the branch as a whole is suspect. ``mend`` says what would mend it by the letter, where
+    anything would: no proof, but what the checks may be asked about.
     """
 
     path: str
     reason: str
+    mend: str = ""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}" if self.path else self.reason
+
+
+def are_mendable(suspects: Sequence[Suspect]) -> bool:
+    """Check whether all that is suspect of a merge has a mend."""
+    return bool(suspects) and all(one.mend for one in suspects)
 
 
 def accepts(allowed: Collection[str], suspect: Suspect) -> bool:

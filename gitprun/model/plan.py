@@ -54,7 +54,8 @@ class Settings:
     new files of one capture; ``filters`` are the user's content filters that may run over a worker's files (None:
     those the base names). ``verify_may_change`` are globs of what checks may rewrite and still pass (None: MAY_CHANGE);
     ``reuse_green`` is for how many seconds a green tree counts as green in later commands (None: not at all),
-    ``confirm_red`` whether what is red is checked once more, ``max_deleted`` the share of the target's files that
+    ``confirm_red`` whether what is red is checked once more, ``mend`` what becomes of suspects that have a mend,
+    ``max_deleted`` the share of the target's files that
     one branch may delete (1.0: any); ``protected`` are globs of paths no branch changes unless they are accepted,
     ``regenerable`` globs of ignored files that a tool makes again. ``powers`` are those keys of ``prun.toml`` that
     are in force here and count only once the user let them; a plan is named on the command line and needs no such.
@@ -91,6 +92,7 @@ class Settings:
     merge_message: str | None = None
     reuse_green: float | None = None
     confirm_red: bool | None = None
+    mend: str | None = None
     max_deleted: float | None = None
     protected: tuple[str, ...] | None = None
     hotspots: tuple[object, ...] = ()
@@ -131,6 +133,7 @@ class Settings:
             merge_message=self.merge_message or other.merge_message,
             reuse_green=self.reuse_green or other.reuse_green,
             confirm_red=other.confirm_red if self.confirm_red is None else self.confirm_red,
+            mend=self.mend or other.mend,
             max_deleted=other.max_deleted if self.max_deleted is None else self.max_deleted,
             protected=other.protected if self.protected is None else self.protected,
             hotspots=other.hotspots + self.hotspots,
@@ -255,7 +258,7 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
     if landing:
         found.update(merge_message=landing.text("message"), reuse_green=landing.duration("reuse_green"))
         found.update(confirm_red=landing.flag("confirm_red"), max_deleted=_share(landing, "max_deleted"))
-        found.update(protected=landing.texts("protected"))
+        found.update(protected=landing.texts("protected"), mend=landing.choice("mend", ("never", "checked")))
         landing.close()
     if executors:
         found["executors"] = _executors(executors)

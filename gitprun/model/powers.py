@@ -43,6 +43,8 @@ _TABLE: Final = (
     _KeyRow("run", "verify_may_change", asked=False),
     _KeyRow("merge", "protected", asked=False),
     _KeyRow("merge", "max_deleted", asked=False),
+    # What would be held lands, changed by us, where the checks ask for it.
+    _KeyRow("merge", "mend", asked=False, safe=("never",)),
 )
 
 

@@ -7,9 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gitprun.resolvers import near
-from gitprun.resolvers.base import SIZE_LIMIT, FileConflict, Kind, Refused, Resolved, Resolver, Unread
+from gitprun.resolvers.base import (
+    SIZE_LIMIT,
+    FileConflict,
+    Kind,
+    Refused,
+    Resolved,
+    Resolver,
+    Unread,
+    brought_lines,
+    split_conflict,
+)
 from gitprun.resolvers.kinds import kinds_for
-from gitprun.resolvers.proof import prove
+from gitprun.resolvers.proof import find_unmeant, prove
 
 # A fault quotes words of the file, which a private kind (.env, say) must not show.
 _QUOTED = re.compile(r'"[^"]*"')
@@ -46,10 +56,11 @@ def prepare(path: str) -> None:
             kind.prepare()
 
 
-def run_cascade(conflict: FileConflict, *, every: bool = False) -> CascadeResult:
+def run_cascade(conflict: FileConflict, *, every: bool = False, keep: bool = True) -> CascadeResult:
     """Resolve a conflicting file: by its kinds, most specific first, then by lines unless a kind knows better.
 
-    Stops at the first proof unless ``every`` is set. A resolver that raises is left to the caller.
+    Stops at the first proof unless ``every`` is set. With ``keep`` an import that one side dropped and the other side's
+    lines need is kept. A resolver that raises is left to the caller.
     """
     # Before any kind is asked: reading alone takes longer than the limit on time for a file of many megabytes.
     size = max(len(conflict.base or b""), len(conflict.main), len(conflict.unit))
@@ -68,7 +79,11 @@ def run_cascade(conflict: FileConflict, *, every: bool = False) -> CascadeResult
         if isinstance(answer, Resolved):
             # No resolver is believed: the shared proof counts words and lines, and repeats no mistake of its reading.
             fault = prove(conflict, answer.text, kind)
-            answer = Refused(_QUOTED.sub("a word", fault) if kind and kind.private else fault) if fault else answer
+            kept = _keep_imports(conflict, answer, resolver, kind) if fault and keep else None
+            if kept is not None:
+                answer = kept
+            elif fault:
+                answer = Refused(_QUOTED.sub("a word", fault) if kind and kind.private else fault)
         # A kind that could not read a version has judged nothing, so lines may still be asked.
         judged = judged or (isinstance(answer, Refused) and not isinstance(answer, Unread))
         if isinstance(answer, Refused):
@@ -79,6 +94,22 @@ def run_cascade(conflict: FileConflict, *, every: bool = False) -> CascadeResult
                 break
     # Two resolvers of one kind often refuse for one reason.
     return CascadeResult(tuple(texts), tuple(dict.fromkeys(refusals)))
+
+
+def _keep_imports(conflict: FileConflict, answer: Resolved, resolver: Resolver, kind: Kind | None) -> Resolved | None:
+    """Resolve a conflict as though no side had dropped an import that the merge needs; None if that is not proved."""
+    # Inside: few proofs fail, and fewer for a name.
+    from gitprun.resolvers.mending import keep_imports
+
+    kept = keep_imports(conflict, answer.text)
+    made = resolver(kept) if kept is not None else None
+    if kept is None or not isinstance(made, Resolved) or prove(kept, made.text, kind):
+        return None
+    triple = split_conflict(conflict)
+    if find_unmeant(conflict, made.text) or isinstance(triple, Refused):
+        return None
+    brought = brought_lines(triple, triple.split(made.text))
+    return Resolved(made.text, f"{made.resolver}, import kept", brought, made.dropped)
 
 
 def _strategies(path: str) -> Iterator[tuple[str, Resolver, Kind | None]]:

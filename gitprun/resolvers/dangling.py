@@ -96,18 +96,6 @@ def find_use(path: str, text: bytes, name: bytes) -> int:
     return code.count(b"\n", 0, found.start()) + 1 if found else 0
 
 
-def renamed_to(change: ChangedText, name: bytes) -> bytes:
-    """Return what a file calls a thing since it was renamed; empty where its lines do not tell."""
-    after, word = {*change.after.split(b"\n")}, _word_of(name)
-    for line in _only(change.before, change.after).split(b"\n"):
-        if name in line and (parts := word.split(line)) and len(parts) == 2:
-            pattern = re.compile(re.escape(parts[0]) + rb"([\w$]+)" + re.escape(parts[1]))
-            found = {match[1] for row in after if (match := pattern.fullmatch(row))}
-            if len(found) == 1 and not mentions(change.before, new := found.pop()):
-                return new
-    return b""
-
-
 @lru_cache(maxsize=256)
 def _word_of(name: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![\w$])" + re.escape(name) + rb"(?![\w$])")

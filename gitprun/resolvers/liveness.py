@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from gitprun.resolvers.base import FileConflict, Side, quote
-from gitprun.resolvers.naming import ImportPath, Names, Wording, binding_of, wording_of
+from gitprun.resolvers.naming import ImportPath, Names, Wording, wording_of
 
 # As often at least one side changed a value, and always, before the other side's new one is told as left behind: two
 # lines alike are many, two texts alike are no custom yet.
@@ -68,6 +68,16 @@ class _Version:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """What ``side`` took away and the other one goes on using: a ``name``, or what lies in a ``package``."""
+
+    side: Side
+    reason: str
+    name: bytes = b""
+    package: ImportPath = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _Meeting:
     """The three versions of a file whose language is known."""
 
@@ -90,8 +100,8 @@ def _meet(conflict: FileConflict) -> _Meeting | None:
     return _Meeting(*(_Version(wording, text) for text in (conflict.base or b"", conflict.main, conflict.unit)))
 
 
-def find_ended(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:
-    """Name what a merged text uses although a side took it away: names it no longer binds, packages that moved."""
+def find_ended(conflict: FileConflict, merged: bytes) -> tuple[Ended, ...]:
+    """Return what a merged text uses although a side took it away: names it no longer binds, packages that moved."""
     met = _meet(conflict)
     if met is None:
         return ()
@@ -99,7 +109,7 @@ def find_ended(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:
     return (*_unbound(met, text), *_moved(met, text), *_narrowed(met, text))
 
 
-def _unbound(met: _Meeting, merged: _Version) -> Iterator[str]:
+def _unbound(met: _Meeting, merged: _Version) -> Iterator[Ended]:
     """Find names that were bound, are bound no more and are used; a side without the binding does without the name."""
     wording = merged.wording
     versions = (met.base, met.main, met.unit)
@@ -112,18 +122,20 @@ def _unbound(met: _Meeting, merged: _Version) -> Iterator[str]:
     for name in sorted(before - merged.imported - wording.given):
         if len(name) < _SHORTEST or name not in merged.text or name in merged.bound:
             continue
-        if not (lines := merged.uses(name)) or binding_of(name).search(merged.code):
+        if not (lines := merged.uses(name)) or wording.rebinds(merged.code, name):
             continue
         lacking = [(side, own) for side, own, _ in met.pairs() if name not in own.bound]
         if not lacking or any(own.uses(name) for _, own in lacking):
             continue
         # What was imported may come from an import of everything now.
-        if wording.wild is not None and wording.wild.search(merged.text):
+        packages = {path[:-1] for each in versions for path in each.paths if path[-1:] == (name,)}
+        if wording.may_bind(merged.text, packages):
             continue
-        yield f"{lacking[0][0]} took {quote(name)} away, and line {lines[0]} uses it"
+        side = lacking[0][0]
+        yield Ended(side, f"{side} took {quote(name)} away, and line {lines[0]} uses it", name)
 
 
-def _moved(met: _Meeting, merged: _Version) -> Iterator[str]:
+def _moved(met: _Meeting, merged: _Version) -> Iterator[Ended]:
     """Find packages from which a side imports nothing any more, the same being elsewhere, and the other side more."""
     told: set[ImportPath] = set()
     for side, own, other in met.pairs():
@@ -135,10 +147,11 @@ def _moved(met: _Meeting, merged: _Version) -> Iterator[str]:
             if own.below(package) or other.below(package) <= met.base.below(package) or not merged.below(package):
                 continue
             told.add(package)
-            yield f"{side} imports from {quote(b'/'.join(package))} no more, and the other side does anew"
+            reason = f"{side} imports from {quote(b'/'.join(package))} no more, and the other side does anew"
+            yield Ended(side, reason, package=package)
 
 
-def _narrowed(met: _Meeting, merged: _Version) -> Iterator[str]:
+def _narrowed(met: _Meeting, merged: _Version) -> Iterator[Ended]:
     """Find names whose import a side took away and binds in some places since, while the other side uses them anew."""
     if not merged.wording.closed:
         return
@@ -148,17 +161,17 @@ def _narrowed(met: _Meeting, merged: _Version) -> Iterator[str]:
         ):
             if _at_margin(name).search(merged.text) or len(other.uses(name)) <= len(met.base.uses(name)):
                 continue
-            if merged.wording.wild is not None and merged.wording.wild.search(merged.text):
+            if merged.wording.may_bind(merged.text, ()):
                 continue
-            if merged.uses(name) and (name in own.bound or binding_of(name).search(own.code)):
-                yield f"{side} imports {quote(name)} no more, and the other side uses it anew"
+            if merged.uses(name) and (name in own.bound or own.wording.rebinds(own.code, name)):
+                yield Ended(side, f"{side} imports {quote(name)} no more, and the other side uses it anew", name)
 
 
 @lru_cache(maxsize=256)
 def _use_of(name: bytes) -> re.Pattern[bytes]:
     # Of another's object it is another name; as a key or a keyword it is none.
     return re.compile(
-        rb"(?<![\w$.>:@-])(?:(?:this|self)(?:\.|->))?" + re.escape(name) + rb"(?![\w$])(?!\s{0,9}(?::(?!:)|=(?![=>])))"
+        rb"(?<![\w$.>:-])(?:(?:this|self)(?:\.|->))?" + re.escape(name) + rb"(?![\w$])(?!\s{0,9}(?::(?!:)|=(?![=>])))"
     )
 
 

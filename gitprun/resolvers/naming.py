@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -32,9 +32,10 @@ class Wording:
 
     ``silent`` finds what is no code (comments and texts); ``imports`` whole import statements, with what they bind in
     groups; ``paths`` what is imported, in one group; ``declares`` declared names, in groups. ``wild`` finds imports
-    that may bind any name; ``given`` are names that nobody has to import. With ``colon`` an imported ``a: b`` binds b.
-    In a language that is ``closed`` a name of another file is nobody's without an import, and indentation tells where
-    one is bound.
+    that may bind any name, or any of a package that it has in a group; ``given`` are names that nobody has to import.
+    With ``colon`` an imported ``a: b`` binds b. In a language that is ``typed`` nothing but a declaration binds a name
+    with a capital; in one that is ``closed`` a name of another file is nobody's without an import, and indentation
+    tells where one is bound.
     """
 
     endings: tuple[str, ...]
@@ -45,6 +46,7 @@ class Wording:
     wild: re.Pattern[bytes] | None = None
     given: Names = frozenset()
     colon: bool = False
+    typed: bool = False
     closed: bool = False
 
     def imported(self, text: bytes) -> Names:
@@ -69,13 +71,26 @@ class Wording:
 
     def paths_of(self, text: bytes) -> Counter[ImportPath]:
         """Count what a text imports, by its parts."""
-        found: Counter[ImportPath] = Counter()
-        for row in self.paths.findall(text):
-            # Of a path that leads on from here the dots are its first part.
-            lead = row[: len(row) - len(row.lstrip(b"./"))]
-            parts = [part for part in _STEP.split(row[len(lead) :]) if part]
-            found[(lead, *parts) if lead else tuple(parts)] += 1
-        return found
+        return Counter(self.split(row) for row in self.paths.findall(text))
+
+    def split(self, row: bytes) -> ImportPath:
+        """Return the parts of what is imported; of a path that leads on from here the dots are the first."""
+        lead = row[: len(row) - len(row.lstrip(b"./"))]
+        parts = [part for part in _STEP.split(row[len(lead) :]) if part]
+        return (lead, *parts) if lead else tuple(parts)
+
+    def may_bind(self, text: bytes, packages: Collection[ImportPath]) -> bool:
+        """Check whether an import of everything may bind a name that was imported from one of the packages."""
+        if self.wild is None:
+            return False
+        if not self.wild.groups:
+            return self.wild.search(text) is not None
+        open_ones = {self.split(row) for row in _groups(self.wild, text)}
+        return not packages or not open_ones.isdisjoint(packages)
+
+    def rebinds(self, code: bytes, name: bytes) -> bool:
+        """Check whether code may bind a name without a word for it."""
+        return not (self.typed and name[:1].isupper()) and binding_of(name).search(code) is not None
 
     def code(self, text: bytes) -> bytes:
         """Return a text without its comments and texts, line by line as it was."""
@@ -172,7 +187,9 @@ WORDINGS: Final = (
         declares=re.compile(
             rb"\b(?:class|interface|enum|record|object|trait|fun|def|val|var|typealias|package)\s+([\w.]+)|" + _MEMBER
         ),
-        wild=re.compile(rb"^[ \t]*import\s+(?:static\s+)?[\w.]+\.(?:\*|_|\{)", re.MULTILINE),
+        # What is in the file's own package needs no import.
+        wild=re.compile(rb"^[ \t]*(?:import\s+(?:static\s+)?([\w.]+)\.(?:\*|_|\{)|package\s+([\w.]+))", re.MULTILINE),
+        typed=True,
     ),
     Wording(
         ("cs",),

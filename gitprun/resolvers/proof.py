@@ -29,7 +29,7 @@ def prove(conflict: FileConflict, text: bytes, kind: Kind | None) -> str | None:
     return (
         _new_marker(conflict, text)
         or _new_fault(conflict, text, kind)
-        or next(iter(_find_unmeant(conflict, text)), None)
+        or next(iter(find_unmeant(conflict, text)), None)
         or find_swept(conflict, text)
         or (_miscounted_word(conflict, text, kind.counter if kind else None) if counted else None)
         or _touched_line(conflict, text)
@@ -46,12 +46,12 @@ def audit(path: str, base: bytes | None, main: bytes, unit: bytes, merged: bytes
     if found:
         known = Counter(find_faults(path, main)) | Counter(find_faults(path, unit))
         found = tuple((Counter(found) - known).elements())
-    return (*((marker,) if marker else ()), *found, *_find_unmeant(FileConflict(path, base, main, unit), merged))
+    return (*((marker,) if marker else ()), *found, *find_unmeant(FileConflict(path, base, main, unit), merged))
 
 
-def _find_unmeant(conflict: FileConflict, text: bytes) -> tuple[str, ...]:
+def find_unmeant(conflict: FileConflict, text: bytes) -> tuple[str, ...]:
     """Name what neither side can have meant, though every line is where one of them has it."""
-    return (*find_ended(conflict, text), *find_misfiled(conflict, text))
+    return (*(one.reason for one in find_ended(conflict, text)), *find_misfiled(conflict, text))
 
 
 def _new_marker(conflict: FileConflict, text: bytes) -> str | None:

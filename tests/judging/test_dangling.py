@@ -38,7 +38,7 @@ def look(tmp_path: Path, base: Mapping[str, str], main: Files, unit: Files) -> l
     sides = Sides(base=old, main=one, unit=other, by_main=changes[0], by_unit=changes[1])
     found = find_dangling(trees, sides, merged, None)
     assert not isinstance(found, Unchecked)
-    return [str(one) for one in found]
+    return [str(one.suspect) for one in found]
 
 
 NAMES = {

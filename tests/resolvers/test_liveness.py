@@ -109,9 +109,10 @@ def texts(row: tuple[str, ...]) -> list[bytes]:
 def test_what_ended_is_named(name: str) -> None:
     path, *versions, said = ENDED[name]
     base, main, unit, merged = texts(tuple(map(str, versions)))
-    found = find_ended(FileConflict(str(path), base, main, unit), merged)
+    found = tuple(one.reason for one in find_ended(FileConflict(str(path), base, main, unit), merged))
     assert found[: len(said)] == said
-    assert find_ended(FileConflict(str(path), base, unit, main), merged)[: len(said)] == tuple(
+    turned = tuple(one.reason for one in find_ended(FileConflict(str(path), base, unit, main), merged))
+    assert turned[: len(said)] == tuple(
         re.sub(r"^(main|unit)", lambda m: "unit" if m[1] == "main" else "main", words) for words in said
     )
 
@@ -144,7 +145,7 @@ def test_a_side_by_itself_is_never_called(base: bytes, main: bytes, unit: bytes)
         if find_ended(FileConflict("a.py", base, own, own), own):
             raise AssertionError(own)
     # What is named is bound by nobody in the merge, and used there.
-    for words in find_ended(conflict, unit):
+    for words in (one.reason for one in find_ended(conflict, unit)):
         found = re.fullmatch(r'(main|unit) took "(\w+)" away, and line (\d+) uses it', words)
         if found is not None:
             line = unit.split(b"\n")[int(found[3]) - 1]
