@@ -25,6 +25,7 @@ from gitprun.model.names import Oid
 from gitprun.model.units import Verdict
 
 if TYPE_CHECKING:
+    from gitprun.landing.difference import Difference
     from gitprun.landing.hooks import HookRoom
     from gitprun.landing.surface import Live
     from gitprun.verify.gate_changes import GateChange
@@ -54,8 +55,8 @@ class LandingContext:
 
     ``git`` is the user's own, ``merging`` gives the one whose folder attributes are read from, ``attributes`` what
     these say of merges, ``room`` the place for hooks, ``live`` what of the target's tree is run here, ``past`` what
-    the target's own commits did; ``replaced`` tells of replace refs; ``index`` stamps the index that ``local`` was read
-    with; ``notes`` collects what the user should know.
+    the target's own commits did, ``difference`` what compilers say (None: not asked); ``replaced`` tells of replace
+    refs; ``index`` stamps the index that ``local`` was read with; ``notes`` collects what the user should know.
     """
 
     git: Git
@@ -77,6 +78,7 @@ class LandingContext:
     ancestry: Ancestry
     attributes: MergeAttributes
     past: Past
+    difference: Difference | None = None
     replaced: bool = False
     index: tuple[int, ...] | None = None
     notes: list[str] = field(default_factory=list)

@@ -65,6 +65,7 @@ class LandingOptions:
     lets the rest of a shallow history be fetched. ``strategy`` names the side that wins whatever conflict is left in
     the end, and ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the user lets the
     ``after`` commands of hotspots run. ``allow_suspect`` names the findings that may land (``accepts``).
+    ``verify_difference`` asks compilers what they say of a merge and of neither parent.
     """
 
     into: str | None = None
@@ -79,6 +80,7 @@ class LandingOptions:
     verify_sandbox: VerifySandbox | None = None
     verify_view: VerifyView = "checkout"
     verify_may_change: tuple[str, ...] = MAY_CHANGE
+    verify_difference: bool = False
     reuse_green: float = 0.0
     verified_run: str = ""
     confirm_red: bool = True
