@@ -239,7 +239,9 @@ def _make_ready(asked: _Landing, target: Target) -> Iterator[str]:
 
 
 @contextmanager
-def open_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Iterator[LandingContext]:
+def open_alone(
+    repository: Repository, candidate: Candidate, options: LandingOptions, stop: Stop | None = None
+) -> Iterator[LandingContext]:
     """Read all that a landing of one branch would need, whatever its checkout looks like."""
     git = Git(cwd=repository.top or repository.common)
     # As if checked out nowhere: nothing on the user's disk can be in the way of looking.
@@ -251,6 +253,7 @@ def open_alone(repository: Repository, candidate: Candidate, options: LandingOpt
         options=options,
         git=git,
         memory=Memory(),
+        stop=stop,
     )
     with _open(asked, target, read_checkouts(git)) as site:
         yield site

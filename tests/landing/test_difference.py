@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.model.findings import Suspect
+from gitprun.supervisor.sandbox import find_sandbox
 from tests.support.landing import GREEN, land_branches, states
 from tests.support.repos import Repo, make_repo
 
@@ -52,10 +53,17 @@ def asked(trace: Path) -> int:
     return len(trace.read_text().splitlines()) if trace.exists() else 0
 
 
+def make_branch(repo: Repo, name: str, files: dict[str, str]) -> None:
+    """Make a branch of main that changes files."""
+    repo.switch(name, new=True)
+    repo.commit(name, **files)
+    repo.switch("main")
+
+
 def two_files(path: Path) -> Repo:
     """One side takes a name away, the other one uses it in another file."""
     repo = make_repo(path / "repo", **{"a.py": "# def old\nx = 1\n", "b.py": "# use other\ny = 2\n"})
-    repo.branch("topic", **{"b.py": "# use other\ny = 2\n# use old\n"})
+    make_branch(repo, "topic", {"b.py": "# use other\ny = 2\n# use old\n"})
     repo.write("a.py", "# def new\nx = 1\n")
     repo.commit("rename")
     return repo
@@ -83,7 +91,7 @@ def test_nothing_is_asked_unless_it_is_wanted_or_where_one_side_changed_nothing_
     tmp_path: Path, tool: Path
 ) -> None:
     repo = two_files(tmp_path)
-    repo.branch("apart", **{"c.txt": "c\n"})
+    make_branch(repo, "apart", {"c.txt": "c\n"})
     assert states(land_branches(repo, "topic", verify=GREEN)) == {"topic": "landed"}
     assert states(land_branches(repo, "apart", verify=GREEN, verify_difference=True)) == {"apart": "landed"}
     assert asked(tool) == 0
@@ -91,9 +99,9 @@ def test_nothing_is_asked_unless_it_is_wanted_or_where_one_side_changed_nothing_
 
 def test_of_a_train_the_one_is_held_that_does_not_fit_what_lands_before_it(tmp_path: Path, tool: Path) -> None:
     repo = make_repo(tmp_path / "repo", **{"a.py": "# def old\n", "b.py": "y = 2\n", "c.py": "z = 3\n"})
-    repo.branch("rename", **{"a.py": "# def new\n"})
-    repo.branch("uses", **{"b.py": "y = 2\n# use old\n"})
-    repo.branch("other", **{"c.py": "z = 4\n"})
+    make_branch(repo, "rename", {"a.py": "# def new\n"})
+    make_branch(repo, "uses", {"b.py": "y = 2\n# use old\n"})
+    make_branch(repo, "other", {"c.py": "z = 4\n"})
     report = land_branches(repo, "rename", "uses", "other", verify=GREEN, verify_difference=True)
     assert states(report) == {"rename": "landed", "uses": "suspect", "other": "landed"}
     assert repo.read("c.py") == "z = 4\n"
@@ -105,6 +113,18 @@ def test_a_tool_that_gives_no_answer_is_told_and_holds_nothing(tmp_path: Path, t
     assert states(report) == {"topic": "landed"}
     [note] = report.notes
     assert note.startswith("topic: not checked for new messages: ruff: ")
+
+
+@pytest.mark.skipif(find_sandbox().kind is None, reason="nothing confines here")
+def test_it_runs_within_the_walls_of_the_checks(tmp_path: Path, tool: Path) -> None:
+    repo = two_files(tmp_path)
+    options = {"verify": GREEN, "verify_difference": True, "verify_sandbox": "workspace-write"}
+    report = land_branches(repo, "topic", **options)
+    # It writes beside the repository, which no check may.
+    assert (states(report), asked(tool)) == ({"topic": "landed"}, 0)
+    [note] = report.notes
+    assert note.startswith("topic: not checked for new messages: ruff: ")
+    assert "Error: [Errno " in note
 
 
 def test_a_missing_tool_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +147,7 @@ def test_a_method_that_is_gone_and_used_in_another_file(tmp_path: Path) -> None:
     user = "package p;\n\nimport gone.Thing;\n\nclass User {\n    Thing thing;\n}\n"
     repo = make_repo(tmp_path / "repo", **{"src/p/Part.java": part, "src/p/User.java": user})
     uses = user.replace("thing;\n}", "thing;\n\n    int all(Part part) {\n        return part.size();\n    }\n}")
-    repo.branch("topic", **{"src/p/User.java": uses})
+    make_branch(repo, "topic", {"src/p/User.java": uses})
     repo.write("src/p/Part.java", part.replace("size", "length"))
     repo.commit("rename")
     report = land_branches(repo, "topic", verify=GREEN, verify_difference=True)
