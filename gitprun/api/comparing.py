@@ -10,11 +10,10 @@ from gitprun.api.outcomes import DifferenceChecked, MergeCompared, NewMessage
 from gitprun.api.settings import MergeRequest, find_moved, landing_options, settings_of
 from gitprun.api.stopping import Stop
 from gitprun.model.errors import OperationRefused
-from gitprun.model.findings import EVERY_FINDING
+from gitprun.model.findings import EVERY_FINDING, Compared
 
 if TYPE_CHECKING:
     from gitprun.landing.context import LandingContext
-    from gitprun.landing.difference import Compared
     from gitprun.landing.plan import Candidate, LandingOptions
 
 
@@ -51,10 +50,8 @@ def compare(
 def _look(site: LandingContext, candidate: Candidate) -> Compared | str:
     """Return what tools say of a branch merged with the target, or why there is no merge."""
     from gitprun.git.trees import tree_of
-    from gitprun.landing.barriers import Proposed
     from gitprun.landing.combine import combine
-    from gitprun.landing.difference import Compared
-    from gitprun.landing.plan import LandingItem
+    from gitprun.landing.plan import LandingItem, Proposed
 
     tip = site.target.tip
     bases = site.ancestry.bases(tip, candidate.tip)
@@ -66,11 +63,10 @@ def _look(site: LandingContext, candidate: Candidate) -> Compared | str:
     proposed = Proposed(
         candidate=candidate, tip=tip, base=bases[0], before=tree_of(site.repo, tip), tree=combined.tree, step=()
     )
-    return Compared() if site.difference is None else site.difference.compare(site, proposed)
+    return Compared() if site.difference is None else site.difference(site, proposed)
 
 
 def _compare(opened: Opened, candidate: Candidate, options: LandingOptions, stop: Stop | None) -> MergeCompared:
-    from gitprun.landing.difference import Compared
     from gitprun.landing.engine import open_alone
 
     with open_alone(opened.repository, candidate, options, stop) as site:

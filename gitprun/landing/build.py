@@ -14,14 +14,14 @@ from gitprun.git.repo import Repository
 from gitprun.git.trees import GITLINK, TreeChange, show_path, tree_of
 from gitprun.git.walk import TreeTooDeep
 from gitprun.judging.submodules import describe_moves, find_unknown
-from gitprun.landing.barriers import Proposed, find_holds
+from gitprun.landing.barriers import find_holds
 from gitprun.landing.combine import Combined, combine, let_suspects_pass
 from gitprun.landing.commit import NewCommit, append_shortlog, finish_message, write_new_commit
 from gitprun.landing.conflicts_committed import find_jj_conflict
 from gitprun.landing.context import LandingContext
 from gitprun.landing.guard import find_obstacle
 from gitprun.landing.history import describe_replaced, explain_unrelated
-from gitprun.landing.plan import Candidate, LandingItem, render_message, unproved
+from gitprun.landing.plan import Candidate, LandingItem, Proposed, render_message, unproved
 from gitprun.landing.squashed import Fork, find_held_part, find_holder
 from gitprun.landing.taken_back import describe_reverted
 from gitprun.landing.uncommitted import detached_ahead, dirty_checkout
@@ -226,7 +226,7 @@ def _let_pass(site: LandingContext, item: LandingItem, proposed: Proposed, *, tr
     # Last, for it costs most; a trial lands nothing.
     if site.difference is None or trial:
         return item
-    compared = site.difference.compare(site, proposed)
+    compared = site.difference(site, proposed)
     for text in compared.unchecked:
         site.note(f"{proposed.candidate.branch}: not checked for new messages: {text}")
     return let_suspects_pass(site, replace(item, suspects=(*item.suspects, *compared.suspects)))

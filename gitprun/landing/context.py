@@ -18,17 +18,21 @@ from gitprun.landing.guard import LocalChanges, Target
 from gitprun.landing.hooks import Hooks
 from gitprun.landing.merge_bases import Ancestry
 from gitprun.landing.past import Past
-from gitprun.landing.plan import LandingOptions
+from gitprun.landing.plan import LandingOptions, Proposed
 from gitprun.landing.settings import MergeSettings
 from gitprun.landing.squashed import Holder
+from gitprun.model.findings import Compared
 from gitprun.model.names import Oid
 from gitprun.model.units import Verdict
 
 if TYPE_CHECKING:
-    from gitprun.landing.difference import Difference
     from gitprun.landing.hooks import HookRoom
     from gitprun.landing.surface import Live
     from gitprun.verify.gate_changes import GateChange
+
+
+# What compilers say of a merge that is about to be made.
+Comparison = Callable[["LandingContext", Proposed], Compared]
 
 
 @dataclass(slots=True)
@@ -78,7 +82,7 @@ class LandingContext:
     ancestry: Ancestry
     attributes: MergeAttributes
     past: Past
-    difference: Difference | None = None
+    difference: Comparison | None = None
     replaced: bool = False
     index: tuple[int, ...] | None = None
     notes: list[str] = field(default_factory=list)

@@ -11,30 +11,20 @@ from typing import TYPE_CHECKING
 from gitprun.git.refs import write_commit
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
-from gitprun.landing.plan import Candidate, LandingOptions
+from gitprun.landing.plan import Candidate, LandingOptions, Proposed
 from gitprun.landing.prove import came_confined, landing_checks
 from gitprun.ledger.ledger import Ledger
-from gitprun.model.findings import Suspect
+from gitprun.model.findings import Compared, Suspect
 from gitprun.model.names import Oid, short
 from gitprun.supervisor.process import Stop
-from gitprun.verify.difference import Question, Said, ask_there, find_questions, new_messages
+from gitprun.verify.difference import Said, ToolQuestion, ask_there, find_questions, new_messages
 from gitprun.verify.pristine import CheckContext, CheckPlan, pristine_place
 from gitprun.verify.surroundings import wish_for_landing
-from gitprun.verify.tools import Message
+from gitprun.verify.tools import ToolMessage
 from gitprun.workspaces.root import workspaces_root
 
 if TYPE_CHECKING:
-    from gitprun.landing.barriers import Proposed
     from gitprun.landing.context import LandingContext
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What is said of a merge alone, the tools that looked at it, and why others did not."""
-
-    suspects: tuple[Suspect, ...] = ()
-    asked: tuple[str, ...] = ()
-    unchecked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +59,9 @@ class Difference:
             suspects += [Suspect(path=one.path, reason=f"{words}: {one.text}") for one in found]
         return Compared(tuple(suspects), tuple(asked), tuple(unchecked))
 
-    def _compare(self, site: LandingContext, proposed: Proposed, question: Question) -> tuple[Message, ...] | str:
+    def _compare(
+        self, site: LandingContext, proposed: Proposed, question: ToolQuestion
+    ) -> tuple[ToolMessage, ...] | str:
         """Return what is new of one tool, or why it cannot be told."""
         tip, unit = proposed.tip, proposed.candidate.tip
         # A place is made of a commit; the merge itself is none yet.
@@ -80,7 +72,7 @@ class Difference:
         # Most merges: then nobody has to ask about the parents.
         if not merged.messages:
             return ()
-        sides: list[Sequence[Message]] = []
+        sides: list[Sequence[ToolMessage]] = []
         for name, commit in ((site.target.branch, tip), (proposed.candidate.branch, unit)):
             side = self._ask(site, commit, tree_of(site.repo, commit), question)
             if side.why:
@@ -89,13 +81,13 @@ class Difference:
                 return f"{name}: {question.tool.name} ends at an error there already: {side.messages[0].text}"
             sides.append(side.messages)
 
-        def of_base() -> Sequence[Message] | None:
+        def of_base() -> Sequence[ToolMessage] | None:
             base = self._ask(site, proposed.base, tree_of(site.repo, proposed.base), question)
             return None if base.why else base.messages
 
         return new_messages(merged.messages, sides[0], sides[1], of_base)
 
-    def _ask(self, site: LandingContext, commit: Oid, tree: Oid, question: Question) -> Said:
+    def _ask(self, site: LandingContext, commit: Oid, tree: Oid, question: ToolQuestion) -> Said:
         key = (question.tool.name, tree, question.files)
         if key not in self.said:
             logs = self.logs / f"difference-{short(tree)}"
@@ -112,10 +104,8 @@ def open_difference(
     options: LandingOptions,
     branch: str,
     stop: Stop | None,
-) -> Difference | None:
-    """Return what asks tools about the merges of a landing on a branch; None where nobody wants it."""
-    if not options.verify_difference:
-        return None
+) -> Difference:
+    """Return what asks tools about the merges of a landing on a branch."""
     wish = wish_for_landing(came_confined([*candidates], ledger.read().events), options.verify_sandbox)
     # Without the setup: what it would install is missing in all the trees alike, and it may take minutes in each.
     plan = replace(landing_checks(options, wish, branch), setup=())

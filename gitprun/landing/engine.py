@@ -20,7 +20,7 @@ from gitprun.judging.drivers import find_attributes
 from gitprun.landing.batch import Batch, build_batch, order_branches, set_aside
 from gitprun.landing.build import attributes_alone
 from gitprun.landing.combine import Combined, combine
-from gitprun.landing.context import LandingContext, Memory
+from gitprun.landing.context import Comparison, LandingContext, Memory
 from gitprun.landing.fence import outside_rows, tell_outside
 from gitprun.landing.guard import (
     AskedAhead,
@@ -59,7 +59,6 @@ from gitprun.workspaces.trust import Untrusted
 
 if TYPE_CHECKING:
     from gitprun.landing.after import AfterCommands
-    from gitprun.landing.difference import Difference
     from gitprun.landing.hooks import HookRoom
 
 # How often a train is built, with a whole check each, because somebody else moves the target meanwhile.
@@ -266,13 +265,14 @@ def combine_alone(repository: Repository, candidate: Candidate, options: Landing
         return combine(site, tip, candidate, site.ancestry.bases(tip, candidate.tip), None)
 
 
-def _difference(asked: _Landing, target: Target) -> Difference | None:
+def _difference(asked: _Landing, target: Target) -> Comparison | None:
     """Return what asks compilers about merges; None, and no import, where nobody wants it."""
     if not asked.options.verify_difference:
         return None
     from gitprun.landing.difference import open_difference
 
-    return open_difference(asked.repository, asked.ledger, asked.candidates, asked.options, target.branch, asked.stop)
+    one = (asked.repository, asked.ledger, asked.candidates, asked.options, target.branch, asked.stop)
+    return open_difference(*one).compare
 
 
 def _prove(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from gitprun.git.trees import TreeChange
 from gitprun.judging.hotspots import Hotspot, Policy
 from gitprun.landing.undo_plan import TakenOut
 from gitprun.model.findings import CHECK_AGAIN, ConflictPath, LandedState, ResolvedPath, Suspect
@@ -49,6 +50,22 @@ class Candidate:
     base: str = ""
     captured: str = ""
     later: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """A merge about to be made: ``candidate`` into the commit ``tip``.
+
+    ``base`` is their merge base, ``before`` the tree of ``tip``, ``tree`` the merged one, ``step`` what differs
+    between these two.
+    """
+
+    candidate: Candidate
+    tip: Oid
+    base: Oid
+    before: Oid
+    tree: Oid
+    step: Sequence[TreeChange]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

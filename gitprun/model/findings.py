@@ -69,6 +69,15 @@ class Suspect:
         return f"{self.path}: {self.reason}" if self.path else self.reason
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What compilers say of a merge and of neither side, the tools that looked at it, and why others did not."""
+
+    suspects: tuple[Suspect, ...] = ()
+    asked: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+
 def accepts(allowed: Collection[str], suspect: Suspect) -> bool:
     """Check whether a finding was accepted: by its path, word for word as it is printed, or with all others."""
     return any(word in (suspect.path or suspect.reason, str(suspect), *EVERY_FINDING) for word in allowed)

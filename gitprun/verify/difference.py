@@ -18,7 +18,7 @@ from gitprun.verify.check import find_program, run_shell
 from gitprun.verify.installations import INSTALLED
 from gitprun.verify.output import first_complaint, plain_lines, shown
 from gitprun.verify.pristine import PristinePlace
-from gitprun.verify.tools import COMMAND_MAX, TOOLS, Invocation, Layout, Message, Tool, find_package
+from gitprun.verify.tools import COMMAND_MAX, TOOLS, Invocation, Tool, ToolMessage, TreeLayout, find_package
 
 # A look at changed files takes seconds; one that takes longer than this is doing something else.
 TIME_MAX = 300.0
@@ -32,12 +32,12 @@ HEAD_MAX = 64 << 10
 class Said:
     """What a tool says of one tree; ``why`` it could not be asked (empty: it was)."""
 
-    messages: tuple[Message, ...] = ()
+    messages: tuple[ToolMessage, ...] = ()
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ToolQuestion:
     """A tool and the files it is asked about, as far as a tree has them."""
 
     tool: Tool
@@ -46,20 +46,20 @@ class Question:
 
 def find_questions(
     by_main: Iterable[str], by_unit: Iterable[str], env: Mapping[str, str]
-) -> tuple[tuple[Question, ...], tuple[str, ...]]:
+) -> tuple[tuple[ToolQuestion, ...], tuple[str, ...]]:
     """Return what to ask about a merge whose sides changed these paths, and of which languages nobody can be asked.
 
     Of a language that one side alone changed nothing is asked: that side's own checks have looked at it.
     """
     main, unit = tuple(by_main), tuple(by_unit)
-    found: dict[str, Question | None] = {}
+    found: dict[str, ToolQuestion | None] = {}
     missing: dict[str, list[str]] = {}
     for tool in TOOLS:
         sides = [[path for path in side if path.endswith(tool.endings)] for side in (main, unit)]
         if found.get(tool.language) is not None or not all(sides):
             continue
         there = find_program(tool.program, env) is not None
-        found[tool.language] = Question(tool, tuple(sorted({*sides[0], *sides[1]}))) if there else None
+        found[tool.language] = ToolQuestion(tool, tuple(sorted({*sides[0], *sides[1]}))) if there else None
         missing.setdefault(tool.language, []).append(tool.program)
     asked = tuple(one for one in found.values() if one is not None)
     absent = (f"no {' or '.join(missing[one])} on PATH for {one}" for one, known in found.items() if known is None)
@@ -67,11 +67,11 @@ def find_questions(
 
 
 def new_messages(
-    merged: Sequence[Message],
-    main: Sequence[Message],
-    unit: Sequence[Message],
-    base: Callable[[], Sequence[Message] | None],
-) -> tuple[Message, ...]:
+    merged: Sequence[ToolMessage],
+    main: Sequence[ToolMessage],
+    unit: Sequence[ToolMessage],
+    base: Callable[[], Sequence[ToolMessage] | None],
+) -> tuple[ToolMessage, ...]:
     """Return the messages on a merged tree that neither parent accounts for, each once.
 
     They are counted: where both sides added the same to what the ``base`` had, all of it may be there. The base is
@@ -96,10 +96,10 @@ def new_messages(
 Start = Callable[[str], tuple[Exit, bytes]]
 
 
-def ask(question: Question, layout: Layout, start: Start) -> Said:
+def ask(question: ToolQuestion, layout: TreeLayout, start: Start) -> Said:
     """Return what a tool says of a tree; ``start`` runs shell text there, and returns its end and its output."""
     tool, there = question.tool, [path for path in question.files if path in layout.paths]
-    messages: list[Message] = []
+    messages: list[ToolMessage] = []
     for one in tool.ask(there, layout) if there else ():
         if len(one.text.encode("utf-8", "surrogateescape")) > COMMAND_MAX:
             return Said(why=f"{tool.name}: too many files ({len(there)})")
@@ -111,7 +111,7 @@ def ask(question: Question, layout: Layout, start: Start) -> Said:
     return Said(tuple(messages))
 
 
-def _read(tool: Tool, asked: Invocation, layout: Layout, ended: Exit, output: bytes) -> Said:
+def _read(tool: Tool, asked: Invocation, layout: TreeLayout, ended: Exit, output: bytes) -> Said:
     """Return what one look says: an end that is none of the tool's own, or words nobody understands, are no answer."""
     lines = plain_lines(output.decode("utf-8", "replace"))
     if ended.reason == "timeout":
@@ -129,13 +129,13 @@ def _read(tool: Tool, asked: Invocation, layout: Layout, ended: Exit, output: by
     faults = (one for one in found if tool.faults is None or tool.faults.match(one.text))
     # Some name files from where they were started, some from the top of a workspace above.
     placed = (
-        Message(path if (path := f"{asked.folder}/{one.path}") in layout.paths else one.path, one.text)
+        ToolMessage(path if (path := f"{asked.folder}/{one.path}") in layout.paths else one.path, one.text)
         for one in faults
     )
     return Said(tuple(placed))
 
 
-def read_layout(top: Path) -> Layout:
+def read_layout(top: Path) -> TreeLayout:
     """Read which files a folder holds, and the package that one Java file of each folder says it is in."""
     paths, packages = set[str](), dict[str, str]()
     for folder, inner, names in os.walk(top):
@@ -148,10 +148,10 @@ def read_layout(top: Path) -> Layout:
         if java is not None:
             head = files.read_plain(top / java, HEAD_MAX) or b""
             packages[java] = find_package(head.decode("utf-8", "replace"))
-    return Layout(paths=paths, packages=packages)
+    return TreeLayout(paths=paths, packages=packages)
 
 
-def ask_there(place: PristinePlace, question: Question, logs: Path, stop: Stop | None, timeout: float) -> Said:
+def ask_there(place: PristinePlace, question: ToolQuestion, logs: Path, stop: Stop | None, timeout: float) -> Said:
     """Return what a tool says of the tree a place was made of."""
     if place.around.obstacle:
         return Said(why=f"{question.tool.name}: {place.around.obstacle}")

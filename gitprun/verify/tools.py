@@ -20,7 +20,7 @@ _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ToolMessage:
     """What a tool says of a file: its path in the tree, and the words without the place in the file."""
 
     path: str
@@ -47,7 +47,7 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class TreeLayout:
     """What a tree is made of, as far as tools ask: all its paths, and the package that Java files say they are in."""
 
     paths: Collection[str]
@@ -68,8 +68,8 @@ class Tool:
     program: str
     language: str
     endings: tuple[str, ...]
-    ask: Callable[[Sequence[str], Layout], tuple[Invocation, ...]]
-    read: Callable[[Sequence[str]], Iterator[Message]]
+    ask: Callable[[Sequence[str], TreeLayout], tuple[Invocation, ...]]
+    read: Callable[[Sequence[str]], Iterator[ToolMessage]]
     codes: tuple[int, ...]
     gave_up: re.Pattern[str] | None = None
     faults: re.Pattern[str] | None = None
@@ -97,7 +97,7 @@ def _above(path: str, marker: str, paths: Collection[str]) -> str | None:
     return None
 
 
-def _projects(files: Sequence[str], marker: str, layout: Layout) -> dict[str, list[str]]:
+def _projects(files: Sequence[str], marker: str, layout: TreeLayout) -> dict[str, list[str]]:
     """Sort files by the project they are part of; what is part of none is left out."""
     found: dict[str, list[str]] = {}
     for path in files:
@@ -107,7 +107,7 @@ def _projects(files: Sequence[str], marker: str, layout: Layout) -> dict[str, li
     return found
 
 
-def _ask_javac(files: Sequence[str], layout: Layout) -> tuple[Invocation, ...]:
+def _ask_javac(files: Sequence[str], layout: TreeLayout) -> tuple[Invocation, ...]:
     roots: dict[str, None] = {}
     for path, package in layout.packages.items():
         folder, inner = path.rpartition("/")[0], package.replace(".", "/")
@@ -125,12 +125,12 @@ def _ask_javac(files: Sequence[str], layout: Layout) -> tuple[Invocation, ...]:
     return (Invocation("", _listed(f"javac {words} -sourcepath {shlex.quote(source)}", asked)),) if asked else ()
 
 
-def _ask_tsc(files: Sequence[str], layout: Layout) -> tuple[Invocation, ...]:
+def _ask_tsc(files: Sequence[str], layout: TreeLayout) -> tuple[Invocation, ...]:
     found = _projects(files, "tsconfig.json", layout)
     return tuple(Invocation("", f"tsc --noEmit --pretty false -p {shlex.quote(f'./{folder}')}") for folder in found)
 
 
-def _ask_go(files: Sequence[str], layout: Layout) -> tuple[Invocation, ...]:
+def _ask_go(files: Sequence[str], layout: TreeLayout) -> tuple[Invocation, ...]:
     found = []
     for folder, inner in _projects(files, "go.mod", layout).items():
         packages = dict.fromkeys(path.removeprefix(f"{folder}/").rpartition("/")[0] for path in inner)
@@ -140,29 +140,29 @@ def _ask_go(files: Sequence[str], layout: Layout) -> tuple[Invocation, ...]:
     return tuple(found)
 
 
-def _ask_ruff(files: Sequence[str], layout: Layout) -> tuple[Invocation, ...]:
+def _ask_ruff(files: Sequence[str], layout: TreeLayout) -> tuple[Invocation, ...]:
     words = f"ruff check --isolated --no-cache --quiet --output-format concise --select {RUFF_FAULTS}"
     return (Invocation("", _listed(words, files)),)
 
 
-def _ask_pyflakes(files: Sequence[str], layout: Layout) -> tuple[Invocation, ...]:
+def _ask_pyflakes(files: Sequence[str], layout: TreeLayout) -> tuple[Invocation, ...]:
     return (Invocation("", _listed("pyflakes", files)),)
 
 
-def _ask_cargo(files: Sequence[str], layout: Layout) -> tuple[Invocation, ...]:
+def _ask_cargo(files: Sequence[str], layout: TreeLayout) -> tuple[Invocation, ...]:
     found = _projects(files, "Cargo.toml", layout)
     words = "cargo check --offline --quiet --all-targets --message-format short"
     return tuple(Invocation(folder, words) for folder in found)
 
 
-def _reader(pattern: str) -> Callable[[Sequence[str]], Iterator[Message]]:
+def _reader(pattern: str) -> Callable[[Sequence[str]], Iterator[ToolMessage]]:
     """Return what reads messages of one line each."""
     shape = re.compile(pattern)
 
-    def read(lines: Sequence[str]) -> Iterator[Message]:
+    def read(lines: Sequence[str]) -> Iterator[ToolMessage]:
         for line in lines:
             if found := shape.fullmatch(line):
-                yield Message(found["path"].removeprefix("./"), " ".join(found["said"].split()))
+                yield ToolMessage(found["path"].removeprefix("./"), " ".join(found["said"].split()))
 
     return read
 
@@ -171,20 +171,20 @@ _JAVAC = re.compile(r"(?P<path>\S.*?\.java):\d+: (?P<kind>error|warning): (?P<sa
 _SYMBOL = re.compile(r"  symbol: +(.*)")
 
 
-def _read_javac(lines: Sequence[str]) -> Iterator[Message]:
+def _read_javac(lines: Sequence[str]) -> Iterator[ToolMessage]:
     """Yield errors, with the symbol that was not found; where it was looked for changes with names around it."""
     waiting: tuple[str, str] | None = None
     for line in lines:
         if found := _JAVAC.fullmatch(line):
             if waiting:
-                yield Message(*waiting)
+                yield ToolMessage(*waiting)
             said = " ".join(found["said"].split())
             waiting = (found["path"].removeprefix("./"), said) if found["kind"] == "error" else None
         elif waiting and (symbol := _SYMBOL.fullmatch(line)):
-            yield Message(waiting[0], f"{waiting[1]}: {symbol[1].strip()}")
+            yield ToolMessage(waiting[0], f"{waiting[1]}: {symbol[1].strip()}")
             waiting = None
     if waiting:
-        yield Message(*waiting)
+        yield ToolMessage(*waiting)
 
 
 # In this order: of several for one language the first that is there is asked.

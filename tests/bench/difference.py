@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gitprun.model.units import Exit
-from gitprun.verify.difference import Question, Said, ask, find_questions, new_messages, read_layout
+from gitprun.verify.difference import Said, ToolQuestion, ask, find_questions, new_messages, read_layout
 
 
 def replay_difference(arguments: Sequence[str]) -> int:
@@ -60,7 +60,7 @@ class _Replayed:
     def changed(self, old: str, new: str) -> list[str]:
         return self.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new).split("\0")[:-1]
 
-    def ask(self, tree: str, question: Question) -> Said:
+    def ask(self, tree: str, question: ToolQuestion) -> Said:
         self.git("read-tree", tree)
         shutil.rmtree(self.top)
         self.top.mkdir()
@@ -95,7 +95,9 @@ def _count(replayed: _Replayed, merge: tuple[str, str, str], given: argparse.Nam
         _one(replayed, question, trees, counts, f"{commit[:12]} {'kept' if kept else 'changed by hand'}")
 
 
-def _one(replayed: _Replayed, question: Question, trees: Mapping[str, str], counts: Counter[str], told: str) -> None:
+def _one(
+    replayed: _Replayed, question: ToolQuestion, trees: Mapping[str, str], counts: Counter[str], told: str
+) -> None:
     said: dict[str, Said] = {}
     for name in ("merged", "main", "unit"):
         said[name] = replayed.ask(trees[name], question)

@@ -12,24 +12,27 @@ import pytest
 from hypothesis import given
 
 from gitprun.model.units import Exit
-from gitprun.verify.difference import OUTPUT_MAX, Question, Said, ask, find_questions, new_messages
-from gitprun.verify.tools import TOOLS, Layout, Message
+from gitprun.verify.difference import OUTPUT_MAX, Said, ToolQuestion, ask, find_questions, new_messages
+from gitprun.verify.tools import TOOLS, ToolMessage, TreeLayout
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
 SOME = st.lists(
-    st.builds(Message, st.sampled_from(["a.py", "b.py"]), st.sampled_from(["x", "y line 3", "y line 4", "z"]))
+    st.builds(ToolMessage, st.sampled_from(["a.py", "b.py"]), st.sampled_from(["x", "y line 3", "y line 4", "z"]))
 )
 
 
 def compare(
-    merged: Sequence[Message], main: Sequence[Message], unit: Sequence[Message], base: Sequence[Message] | None = ()
-) -> tuple[Message, ...]:
+    merged: Sequence[ToolMessage],
+    main: Sequence[ToolMessage],
+    unit: Sequence[ToolMessage],
+    base: Sequence[ToolMessage] | None = (),
+) -> tuple[ToolMessage, ...]:
     return new_messages(merged, main, unit, lambda: base)
 
 
 @given(SOME, SOME, SOME, SOME)
 def test_what_a_parent_has_never_counts_and_what_none_has_always_does(
-    merged: list[Message], main: list[Message], unit: list[Message], base: list[Message]
+    merged: list[ToolMessage], main: list[ToolMessage], unit: list[ToolMessage], base: list[ToolMessage]
 ) -> None:
     found = {one.key for one in compare(merged, main, unit, base)}
     counts = [Counter(one.key for one in side) for side in (merged, main, unit, base)]
@@ -44,12 +47,17 @@ def test_what_a_parent_has_never_counts_and_what_none_has_always_does(
 
 @given(SOME, SOME, SOME, SOME, st.randoms(use_true_random=False), st.integers(1, 999))
 def test_neither_order_nor_lines_matter(
-    merged: list[Message], main: list[Message], unit: list[Message], base: list[Message], chance: Random, by: int
+    merged: list[ToolMessage],
+    main: list[ToolMessage],
+    unit: list[ToolMessage],
+    base: list[ToolMessage],
+    chance: Random,
+    by: int,
 ) -> None:
     before = Counter((one.path, one.key) for one in compare(merged, main, unit, base))
 
-    def moved(side: list[Message]) -> list[Message]:
-        rows = [Message(one.path, one.text.replace("line ", f"line {by}")) for one in side]
+    def moved(side: list[ToolMessage]) -> list[ToolMessage]:
+        rows = [ToolMessage(one.path, one.text.replace("line ", f"line {by}")) for one in side]
         chance.shuffle(rows)
         return rows
 
@@ -58,14 +66,14 @@ def test_neither_order_nor_lines_matter(
 
 
 def test_what_both_sides_added_may_be_there_twice_and_no_third_time() -> None:
-    one = Message("a.py", "x")
+    one = ToolMessage("a.py", "x")
     assert compare([one] * 3, [one] * 2, [one] * 2, [one]) == ()
     assert compare([one] * 4, [one] * 2, [one] * 2, [one]) == (one,)
     assert compare([one], [], [], [one] * 5) == (one,)
 
 
 def test_the_file_that_has_more_is_named() -> None:
-    old, new = Message("a.py", "x"), Message("b.py", "x")
+    old, new = ToolMessage("a.py", "x"), ToolMessage("b.py", "x")
     assert compare([old, new], [old], [], [old]) == (new,)
     # A file that moved takes its messages along.
     assert compare([new], [old], [], [old]) == ()
@@ -74,14 +82,14 @@ def test_the_file_that_has_more_is_named() -> None:
 def look(
     name: str, code: int | None, output: bytes, reason: str = "exited", paths: Sequence[str] = ("a.java",)
 ) -> Said:
-    question = Question(BY_NAME[name], tuple(paths))
+    question = ToolQuestion(BY_NAME[name], tuple(paths))
     ended = Exit(code=code, signal=None, reason=reason, seconds=3.0)  # type: ignore[arg-type]
-    return ask(question, Layout(paths=set(paths), packages={}), lambda _: (ended, output))
+    return ask(question, TreeLayout(paths=set(paths), packages={}), lambda _: (ended, output))
 
 
 def test_an_answer() -> None:
     said = b"./a.java:1: error: ';' expected\n x\n ^\n1 error\n"
-    assert look("javac", 1, said) == Said((Message("a.java", "';' expected"),))
+    assert look("javac", 1, said) == Said((ToolMessage("a.java", "';' expected"),))
     assert look("javac", 0, b"") == Said()
 
 
@@ -134,4 +142,4 @@ def test_the_first_tool_that_is_there_is_asked(tmp_path: Path) -> None:
     (tmp_path / "pyflakes").write_text("#!/bin/sh\n")
     (tmp_path / "pyflakes").chmod(0o755)
     asked, absent = find_questions(["a.py", "x.txt"], ["c.py"], {"PATH": str(tmp_path)})
-    assert (asked, absent) == ((Question(BY_NAME["pyflakes"], ("a.py", "c.py")),), ())
+    assert (asked, absent) == ((ToolQuestion(BY_NAME["pyflakes"], ("a.py", "c.py")),), ())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.verify.tools import TOOLS, Invocation, Layout, Message, find_package
+from gitprun.verify.tools import TOOLS, Invocation, ToolMessage, TreeLayout, find_package
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
@@ -71,33 +71,33 @@ error: could not compile `p` (bin "p") due to 2 previous errors
 """
 
 
-def read(name: str, output: str) -> list[Message]:
+def read(name: str, output: str) -> list[ToolMessage]:
     return list(BY_NAME[name].read(output.splitlines()))
 
 
 def test_what_each_says() -> None:
     assert read("javac", JAVAC) == [
-        Message("src/p/A.java", "package ext does not exist"),
-        Message("src/q/B.java", "cannot find symbol: method foo()"),
-        Message("src/q/B.java", "incompatible types: int cannot be converted to String"),
-        Message("src/q/B.java", "no suitable method found for go(int)"),
+        ToolMessage("src/p/A.java", "package ext does not exist"),
+        ToolMessage("src/q/B.java", "cannot find symbol: method foo()"),
+        ToolMessage("src/q/B.java", "incompatible types: int cannot be converted to String"),
+        ToolMessage("src/q/B.java", "no suitable method found for go(int)"),
     ]
     assert read("tsc", TSC) == [
-        Message("src/a.ts", "TS2304: Cannot find name 'foo'."),
-        Message("src/a.ts", "TS2322: Type 'string' is not assignable to type 'number'."),
+        ToolMessage("src/a.ts", "TS2304: Cannot find name 'foo'."),
+        ToolMessage("src/a.ts", "TS2322: Type 'string' is not assignable to type 'number'."),
     ]
     assert read("go vet", GO) == [
-        Message("m.go", "undeclared name: undefinedf"),
-        Message("sub/s.go", 'fmt.Printf format %d has arg "s" of wrong type string'),
+        ToolMessage("m.go", "undeclared name: undefinedf"),
+        ToolMessage("sub/s.go", 'fmt.Printf format %d has arg "s" of wrong type string'),
     ]
     assert read("ruff", RUFF) == [
-        Message("py/a.py", "F811 [*] Redefinition of unused `os` from line 1: `os` redefined here"),
-        Message("py/a.py", "F821 Undefined name `undefined_thing`"),
-        Message("py/b.py", "invalid-syntax: Expected a parameter or the end of the parameter list"),
+        ToolMessage("py/a.py", "F811 [*] Redefinition of unused `os` from line 1: `os` redefined here"),
+        ToolMessage("py/a.py", "F821 Undefined name `undefined_thing`"),
+        ToolMessage("py/b.py", "invalid-syntax: Expected a parameter or the end of the parameter list"),
     ]
     assert read("cargo check", CARGO) == [
-        Message("src/main.rs", "[E0308]: mismatched types: expected `i32`, found `&str`"),
-        Message("src/main.rs", ": expected one of `!` or `::`, found `{`"),
+        ToolMessage("src/main.rs", "[E0308]: mismatched types: expected `i32`, found `&str`"),
+        ToolMessage("src/main.rs", ": expected one of `!` or `::`, found `{`"),
     ]
 
 
@@ -112,13 +112,16 @@ def test_of_pyflakes_only_what_makes_a_program_wrong() -> None:
 
 
 def test_a_message_is_the_same_on_another_line_and_in_another_file() -> None:
-    one, other = Message("a.py", "redefinition of unused 'os' from line 1"), Message("b.py", "redefinition of unused")
-    assert one.key == Message("z/a.py", "redefinition of unused 'os' from line 71").key
+    one, other = (
+        ToolMessage("a.py", "redefinition of unused 'os' from line 1"),
+        ToolMessage("b.py", "redefinition of unused"),
+    )
+    assert one.key == ToolMessage("z/a.py", "redefinition of unused 'os' from line 71").key
     assert one.key != other.key
 
 
 def test_files_are_never_taken_for_options() -> None:
-    layout = Layout(paths={"@x.java", "-d.py", "s/p/A.java"}, packages={"s/p/A.java": "p", "@x.java": ""})
+    layout = TreeLayout(paths={"@x.java", "-d.py", "s/p/A.java"}, packages={"s/p/A.java": "p", "@x.java": ""})
     [java] = BY_NAME["javac"].ask(["@x.java", "module-info.java", "s/p/A.java"], layout)
     assert java.text.endswith("-sourcepath ./s:./ ./@x.java ./s/p/A.java")
     [python] = BY_NAME["pyflakes"].ask(["-d.py", "a b.py"], layout)
@@ -128,7 +131,7 @@ def test_files_are_never_taken_for_options() -> None:
 
 def test_projects_are_asked_one_by_one() -> None:
     files = {"tsconfig.json", "web/tsconfig.json", "web/src/a.ts", "b.ts", "m/go.mod", "m/x/a.go", "m/b.go", "c.go"}
-    layout = Layout(paths=files, packages={})
+    layout = TreeLayout(paths=files, packages={})
     asked = BY_NAME["tsc"].ask(["b.ts", "web/src/a.ts"], layout)
     assert [one.text for one in asked] == [
         "tsc --noEmit --pretty false -p ./",
@@ -174,7 +177,7 @@ def test_the_real_one_is_asked_and_understood(tmp_path: Path, name: str) -> None
     for file, content in {**PROJECTS, path: text}.items():
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text(content)
-    layout = Layout(paths={path, *PROJECTS}, packages={path: ""} if name == "javac" else {})
+    layout = TreeLayout(paths={path, *PROJECTS}, packages={path: ""} if name == "javac" else {})
     [asked] = tool.ask([path], layout)
     # rustup's stand-in for cargo looks for the real one below the home folder, and tests have one of their own.
     home = Path(shutil.which(tool.program) or "").parents[2]
