@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from gitprun.api.forecasts import LandingForecast
     from gitprun.api.landings import LandedBranch, Landing
     from gitprun.api.opened import Notice
-    from gitprun.api.outcomes import Collected, CommitChecked, Reconciled, RunChecked, Stopped, UnitChecked
+    from gitprun.api.outcomes import (
+        Collected,
+        CommitChecked,
+        DifferenceChecked,
+        Reconciled,
+        RunChecked,
+        Stopped,
+        UnitChecked,
+    )
     from gitprun.api.places import WorkspaceRequest
     from gitprun.api.plans import RunOptions
     from gitprun.api.repo import Repo
@@ -40,7 +48,15 @@ _HOMES = {
     "forecasts": ("LandingForecast",),
     "landings": ("LandedBranch", "Landing"),
     "opened": ("Notice",),
-    "outcomes": ("Collected", "CommitChecked", "Reconciled", "RunChecked", "Stopped", "UnitChecked"),
+    "outcomes": (
+        "Collected",
+        "CommitChecked",
+        "DifferenceChecked",
+        "Reconciled",
+        "RunChecked",
+        "Stopped",
+        "UnitChecked",
+    ),
     "places": ("WorkspaceRequest",),
     "plans": ("RunOptions",),
     "repo": ("Repo",),
@@ -72,6 +88,7 @@ __all__ = [
     "CheckRequest",
     "Collected",
     "CommitChecked",
+    "DifferenceChecked",
     "DriftUndone",
     "Finished",
     "GarbageCollected",

@@ -123,6 +123,44 @@ class CommitChecked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewMessage:
+    """What a compiler or linter says of a merge and of neither parent: the path, and its words after its name."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeCompared:
+    """What tools say of one branch merged with the target, and of neither: ``tools`` are those that were asked.
+
+    ``verdict`` is ``pass`` (nothing), ``fail``, ``could-not-run`` (``reason`` says why nobody knows), or ``absent``:
+    there is no language of which both sides changed files.
+    """
+
+    branch: str
+    commit: str
+    verdict: str
+    reason: str
+    tools: tuple[str, ...]
+    messages: tuple[NewMessage, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferenceChecked:
+    """What tools say of branches merged with ``target``, each by itself; nothing of it is written down."""
+
+    target: str
+    branches: tuple[MergeCompared, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Check whether there is nothing new, as far as both sides changed files of one language."""
+        return all(one.verdict in ("pass", "absent") for one in self.branches)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
     """What capturing a unit once more brought: the new commit and the one before, which ``kept`` pins now."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gitprun.api.events import LedgerEvent
     from gitprun.api.forecasts import LandingForecast
     from gitprun.api.landings import Landing
-    from gitprun.api.outcomes import Collected, CommitChecked, Reconciled, RunChecked, Stopped
+    from gitprun.api.outcomes import Collected, CommitChecked, DifferenceChecked, Reconciled, RunChecked, Stopped
     from gitprun.api.places import Made, WorkspaceRequest
     from gitprun.api.plans import RunOptions
     from gitprun.api.resolving import Finished, ResolveRequest
@@ -151,6 +151,12 @@ class Repo:
         from gitprun.api.checking import verify
 
         return verify(self.opened, name, asked, stop=stop)
+
+    def compare(self, name: str | None = None, *, approve: bool = False, stop: Stop | None = None) -> DifferenceChecked:
+        """Return what compilers and linters say of branches merged with the target, and of neither side."""
+        from gitprun.api.comparing import compare
+
+        return compare(self.opened, name, approve=approve, stop=stop)
 
     def collect(self, name: str, include: Sequence[str] = (), *, stop: Stop | None = None) -> Collected:
         """Capture the workspace of a unit once more, with left-out paths that ``include`` matches."""

@@ -29,6 +29,7 @@ DOCUMENTS: Mapping[str, str] = {
     "stop": "gitprun.api.outcomes:Stopped",
     "verify": "gitprun.api.outcomes:RunChecked",
     "verify-commit": "gitprun.api.outcomes:CommitChecked",
+    "verify-difference": "gitprun.api.outcomes:DifferenceChecked",
     "collect": "gitprun.api.outcomes:Collected",
     "merge": "gitprun.api.landings:Landing",
     "forecast": "gitprun.api.forecasts:LandingForecast",

@@ -185,6 +185,8 @@ def landing_options(
         verify_sandbox=settings.verify_sandbox,
         verify_view=settings.verify_view or "checkout",
         verify_may_change=MAY_CHANGE if settings.verify_may_change is None else settings.verify_may_change,
+        # It starts programs, which a dry run promises not to, and --no-verify goes without.
+        verify_difference=bool(settings.verify_difference) and not (asked.dry_run or asked.no_verify),
         reuse_green=settings.reuse_green or 0.0,
         verified_run=asked.verified_run,
         confirm_red=settings.confirm_red is not False,

@@ -6,19 +6,30 @@ import click
 
 from gitprun.api.checking import CheckRequest, NothingToCheck, hear_no_unit
 from gitprun.api.checking import verify as run_checks
+from gitprun.api.comparing import compare
+from gitprun.api.opened import Opened
 from gitprun.api.outcomes import CommitChecked, RunChecked, UnitChecked
 from gitprun.api.stopping import Stop
 from gitprun.cli.console import hint, put, put_json, safe, say
 from gitprun.cli.options import here, json_option
 from gitprun.cli.signals import signals_stop
-from gitprun.model.errors import Interrupted
+from gitprun.model.errors import Interrupted, UsageProblem
 from gitprun.model.names import short
+
+# What a comparison comes to, by its verdict.
+SAID = {
+    "pass": "nothing is said of the merge alone",
+    "fail": "said of the merge, and of neither side",
+    "could-not-run": "not checked",
+    "absent": "both sides changed no files of one language",
+}
 
 
 @click.command()
 @click.argument("name", metavar="[UNIT|RUN|BRANCH]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Of a run, also the units that have a pass.")
 @click.option("--verify", "commands", multiple=True, metavar="COMMAND", help="Run this check instead (repeatable).")
+@click.option("--difference", is_flag=True, help="Ask compilers what they say of its merge, and of neither side.")
 @click.option("--timeout", help='The time all checks of one commit share, such as "20m".')
 @click.option("--yes", is_flag=True, help="Approve what prun.toml says (git prun trust), now and from now on.")
 @json_option
@@ -30,6 +41,7 @@ def verify(
     name: str | None,
     everything: bool,
     commands: tuple[str, ...],
+    difference: bool,
     timeout: str | None,
     yes: bool,
     as_json: bool,
@@ -40,9 +52,16 @@ def verify(
     ready or unverified. Of a BRANCH, or any other commit, the verdict is told and not kept. A landing checks again in
     any case.
 
+    With --difference it is merged with your branch in memory, and javac, tsc, go vet, ruff or pyflakes, and cargo check
+    look at the merge and at both sides of it. What they say of the merge alone is shown.
+
     Exit code 0 if all checks pass, 1 if one is red or could not run.
     """
     opened, stop = here(ctx).opened, Stop()
+    if difference:
+        if everything or commands or timeout:
+            raise UsageProblem("--difference goes without --all, --verify and --timeout", "no check is run with it")
+        return _compare(opened, name, stop, approve=yes, as_json=as_json)
     asked = CheckRequest(commands=commands, timeout=timeout, everything=everything, approve=yes)
     with signals_stop(stop) as caught:
         answer = run_checks(opened, name, asked, stop=stop, heard=hear_no_unit if as_json else _show)
@@ -62,6 +81,24 @@ def verify(
             "stopped; what was not checked to its end keeps the verdict it had",
             f"git prun status {answer.run} shows it",
         )
+    return 0 if answer.passed else 1
+
+
+def _compare(opened: Opened, name: str | None, stop: Stop, *, approve: bool, as_json: bool) -> int:
+    with signals_stop(stop) as caught:
+        answer = compare(opened, name, approve=approve, stop=stop)
+    if caught:
+        raise Interrupted(caught[0], "stopped; nothing is known of what was not compared to its end")
+    if as_json:
+        put_json("verify-difference", answer)
+        return 0 if answer.passed else 1
+    for one in answer.branches:
+        tools = f", by {', '.join(one.tools)}" if one.tools else ""
+        put(f"{safe(one.branch)} merged with {safe(answer.target)}: {SAID[one.verdict]}{tools}")
+        for message in one.messages:
+            put(f"  {safe(message.path)}: {safe(message.text)}")
+        for text in (*([one.reason] if one.reason else ()), *one.notes):
+            say(f"  note: {safe(text)}")
     return 0 if answer.passed else 1
 
 

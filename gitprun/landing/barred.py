@@ -12,14 +12,14 @@ from gitprun.git.trees import GITLINK, TreeChange, tree_of
 from gitprun.git.walk import Trees
 from gitprun.judging.drivers import find_attributes
 from gitprun.judging.submodules import find_unknown
-from gitprun.landing.barriers import Hold, Proposed, list_holds
+from gitprun.landing.barriers import Hold, list_holds
 from gitprun.landing.context import LandingContext, Memory
 from gitprun.landing.guard import LocalChanges, Target
 from gitprun.landing.hooks import HookRoom, Hooks
 from gitprun.landing.installed import places_of, read_live
 from gitprun.landing.merge_bases import Ancestry
 from gitprun.landing.past import Past
-from gitprun.landing.plan import Candidate, LandingOptions
+from gitprun.landing.plan import Candidate, LandingOptions, Proposed
 from gitprun.landing.settings import read_merge_settings
 from gitprun.landing.taken_back import describe_reverted, find_branch_faults
 from gitprun.landing.temporary_objects import TemporaryObjects

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from gitprun.git.trees import TreeChange
 from gitprun.landing.context import LandingContext
 from gitprun.landing.deletions import DELETIONS, describe_deletions, find_cuts
 from gitprun.landing.fence import OUTSIDE, allowed_by, describe_outside, find_outside
 from gitprun.landing.own_check import accept_words
-from gitprun.landing.plan import Candidate, LandingItem
+from gitprun.landing.plan import Candidate, LandingItem, Proposed
 from gitprun.landing.surface import TITLES, describe
 from gitprun.landing.touched import accepted_by, find_touches, unaccepted
 from gitprun.model.lists import listed
 from gitprun.model.names import Oid
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposed:
-    """A merge about to be made: ``candidate`` into the commit ``tip``.
-
-    ``base`` is their merge base, ``before`` the tree of ``tip``, ``tree`` the merged one, ``step`` what differs
-    between these two.
-    """
-
-    candidate: Candidate
-    tip: Oid
-    base: Oid
-    before: Oid
-    tree: Oid
-    step: Sequence[TreeChange]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from gitprun.git.store import store_of
 from gitprun.git.trees import tree_of
 from gitprun.landing.build import Built, build_merge
 from gitprun.landing.context import LandingContext
-from gitprun.landing.plan import Candidate, LandingItem
+from gitprun.landing.plan import Candidate, LandingItem, plan_order, plan_safe_order
 from gitprun.model.findings import IN_PLACE, LandedState
 from gitprun.model.names import Oid
 from gitprun.model.units import Verdict
@@ -87,3 +87,20 @@ def set_aside(batch: Batch, state: LandedState, reason: str, verdict: Verdict | 
         for item in batch.items
     )
     return Batch(tuple(items), (), verdict)
+
+
+def order_branches(site: LandingContext, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Put ancestors first; then as given, as captured, or so that as many as possible get along."""
+    contained = site.ancestry.contained()
+    ordered = plan_order(candidates, contained, by_time=site.options.order == "captured")
+    if site.options.order != "safe" or len(ordered) < 2:
+        return ordered
+    paths: dict[str, set[bytes]] = {}
+    for one in ordered:
+        base = site.git.run("merge-base", site.target.tip, one.tip, ok=(0, 1)).text.partition("\n")[0]
+        changes = site.trees.compare(tree_of(site.repo, base), tree_of(site.repo, one.tip)) if base else ()
+        paths[one.branch] = {change.path for change in changes}
+    partners = {one: [other for other in paths if other != one and paths[one] & paths[other]] for one in paths}
+    names = plan_safe_order({name: len(found) for name, found in paths.items()}, partners, list(paths))
+    # Ancestors once more: the safe order knows nothing of who builds on whom.
+    return plan_order(sorted(ordered, key=lambda one: names.index(one.branch)), contained)

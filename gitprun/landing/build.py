@@ -14,14 +14,14 @@ from gitprun.git.repo import Repository
 from gitprun.git.trees import GITLINK, TreeChange, show_path, tree_of
 from gitprun.git.walk import TreeTooDeep
 from gitprun.judging.submodules import describe_moves, find_unknown
-from gitprun.landing.barriers import Proposed, find_holds
-from gitprun.landing.combine import Combined, combine
+from gitprun.landing.barriers import find_holds
+from gitprun.landing.combine import Combined, combine, let_suspects_pass
 from gitprun.landing.commit import NewCommit, append_shortlog, finish_message, write_new_commit
 from gitprun.landing.conflicts_committed import find_jj_conflict
 from gitprun.landing.context import LandingContext
 from gitprun.landing.guard import find_obstacle
 from gitprun.landing.history import describe_replaced, explain_unrelated
-from gitprun.landing.plan import Candidate, LandingItem, render_message, unproved
+from gitprun.landing.plan import Candidate, LandingItem, Proposed, render_message, unproved
 from gitprun.landing.squashed import Fork, find_held_part, find_holder
 from gitprun.landing.taken_back import describe_reverted
 from gitprun.landing.uncommitted import detached_ahead, dirty_checkout
@@ -173,9 +173,9 @@ def _commit(site: LandingContext, tip: Oid, combined: Combined, base: Oid, *, tr
     step = site.trees.compare(before, tree)
     proposed = Proposed(candidate=candidate, tip=tip, base=base, before=before, tree=tree, step=step)
     # Before hooks and messages: what a person has to let pass first need not be asked anybody else.
-    barred = _barred(site, proposed)
-    if barred is not None:
-        return barred
+    item = _let_pass(site, combined.item, proposed, trial=trial)
+    if item.state != "would-land":
+        return item
     for text in describe_names(site.trees, before, tree, step):
         site.note(f"{candidate.branch}: {text}")
     message = render_message(candidate, site.options.message)
@@ -194,9 +194,9 @@ def _commit(site: LandingContext, tip: Oid, combined: Combined, base: Oid, *, tr
             tree, step = seen[0], site.trees.compare(before, seen[0])
             site.note(f"{candidate.branch}: the pre-merge-commit hook changed the merged files")
             # It works on files of the branch, perhaps with settings of the branch.
-            barred = _barred(site, replace(proposed, tree=tree, step=step))
-            if barred is not None:
-                return barred
+            item = _let_pass(site, combined.item, replace(proposed, tree=tree, step=step), trial=trial)
+            if item.state != "would-land":
+                return item
     # After the hooks, as git does: what they write is cleaned up as well.
     message = finish_message(site.git, site.settings, message)
     if not message or "\0" in message:
@@ -205,7 +205,7 @@ def _commit(site: LandingContext, tip: Oid, combined: Combined, base: Oid, *, tr
     new = NewCommit(tree=tree, parents=parents, message=message, who=site.who)
     commit = write_new_commit(site.git, site.repo, site.settings, new)
     return Built(
-        item=replace(combined.item, commit=commit),
+        item=replace(item, commit=commit),
         commit=commit,
         tree=tree,
         brought=combined.brought,
@@ -215,10 +215,21 @@ def _commit(site: LandingContext, tip: Oid, combined: Combined, base: Oid, *, tr
     )
 
 
-def _barred(site: LandingContext, proposed: Proposed) -> LandingItem | None:
-    """Return in words what somebody has to let pass first, or what is in the way of a merge; None where nothing is."""
-    refused = "" if (held := find_holds(site, proposed)) else _obstacle(site, proposed)
-    return held or (_item(proposed.candidate, "refused", refused) if refused else None)
+def _let_pass(site: LandingContext, item: LandingItem, proposed: Proposed, *, trial: bool) -> LandingItem:
+    """Return the item of a merge with what is said of it alone, or the one that says what keeps it from landing."""
+    held = find_holds(site, proposed)
+    if held is not None:
+        return held
+    refused = _obstacle(site, proposed)
+    if refused:
+        return _item(proposed.candidate, "refused", refused)
+    # Last, for it costs most; a trial lands nothing.
+    if site.difference is None or trial:
+        return item
+    compared = site.difference(site, proposed)
+    for text in compared.unchecked:
+        site.note(f"{proposed.candidate.branch}: not checked for new messages: {text}")
+    return let_suspects_pass(site, replace(item, suspects=(*item.suspects, *compared.suspects)))
 
 
 def _consult(

@@ -70,15 +70,24 @@ def combine(
     suspects = (*judged.suspects, *seen.suspects)
     resolved = (*judged.resolved, *judged.replaced)
     item = LandingItem(candidate=candidate, state="would-land", resolved=resolved, suspects=suspects)
-    left = tuple(one for one in suspects if not accepts(site.options.allow_suspect, one))
-    if left:
-        return replace(item, state="suspect", reason=describe_suspects(left), suspects=left)
-    if suspects:
-        site.note(f"{candidate.branch}: landed although it is suspect: {describe_suspects(suspects)}")
+    item = let_suspects_pass(site, item)
+    if item.state == "suspect":
+        return item
     # What was mended need not be as the unit brought it.
     shared = {*by_main.changes, *judged.mended} if site.mending else by_main.changes
     united = frozenset(change.path for change in by_unit if mended or change.path in shared)
     return Combined(tree=judged.tree, item=item, brought=by_unit, united=united, offers=judged.offers)
+
+
+def let_suspects_pass(site: LandingContext, item: LandingItem) -> LandingItem:
+    """Return an item as it is where all that is suspect was accepted, which is noted; else it is held for the rest."""
+    left = tuple(one for one in item.suspects if not accepts(site.options.allow_suspect, one))
+    if left:
+        return replace(item, state="suspect", reason=describe_suspects(left), suspects=left)
+    if item.suspects:
+        branch = item.candidate.branch
+        site.note(f"{branch}: landed although it is suspect: {describe_suspects(item.suspects)}")
+    return item
 
 
 def _mend(site: LandingContext, judged: Judged) -> Judged:

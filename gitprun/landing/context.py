@@ -18,9 +18,10 @@ from gitprun.landing.guard import LocalChanges, Target
 from gitprun.landing.hooks import Hooks
 from gitprun.landing.merge_bases import Ancestry
 from gitprun.landing.past import Past
-from gitprun.landing.plan import LandingOptions
+from gitprun.landing.plan import LandingOptions, Proposed
 from gitprun.landing.settings import MergeSettings
 from gitprun.landing.squashed import Holder
+from gitprun.model.findings import Compared
 from gitprun.model.names import Oid
 from gitprun.model.units import Verdict
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from gitprun.landing.hooks import HookRoom
     from gitprun.landing.surface import Live
     from gitprun.verify.gate_changes import GateChange
+
+
+# What compilers say of a merge that is about to be made.
+Comparison = Callable[["LandingContext", Proposed], Compared]
 
 
 @dataclass(slots=True)
@@ -54,9 +59,9 @@ class LandingContext:
 
     ``git`` is the user's own, ``merging`` gives the one whose folder attributes are read from, ``attributes`` what
     these say of merges, ``room`` the place for hooks, ``live`` what of the target's tree is run here, ``past`` what
-    the target's own commits did; ``replaced`` tells of replace refs;
-    with ``mending`` suspects that have a mend are merged with it; ``index`` stamps the index that ``local`` was read
-    with; ``notes`` collects what the user should know.
+    the target's own commits did, ``difference`` what compilers say (None: not asked); ``replaced`` tells of replace
+    refs; with ``mending`` suspects that have a mend are merged with it; ``index`` stamps the index that ``local`` was
+    read with; ``notes`` collects what the user should know.
     """
 
     git: Git
@@ -78,6 +83,7 @@ class LandingContext:
     ancestry: Ancestry
     attributes: MergeAttributes
     past: Past
+    difference: Comparison | None = None
     replaced: bool = False
     mending: bool = False
     index: tuple[int, ...] | None = None

@@ -17,10 +17,10 @@ from gitprun.git.store import ObjectStore, stand_in
 from gitprun.git.trees import Objects, tree_of
 from gitprun.git.walk import Trees
 from gitprun.judging.drivers import find_attributes
-from gitprun.landing.batch import Batch, build_batch, set_aside
+from gitprun.landing.batch import Batch, build_batch, order_branches, set_aside
 from gitprun.landing.build import attributes_alone
 from gitprun.landing.combine import Combined, combine
-from gitprun.landing.context import LandingContext, Memory
+from gitprun.landing.context import Comparison, LandingContext, Memory
 from gitprun.landing.fence import outside_rows, tell_outside
 from gitprun.landing.guard import (
     AskedAhead,
@@ -47,8 +47,6 @@ from gitprun.landing.plan import (
     LandingOptions,
     LandingReport,
     News,
-    plan_order,
-    plan_safe_order,
 )
 from gitprun.landing.settings import hooks_folder, read_merge_settings
 from gitprun.landing.uncommitted import detached_ahead, dirty_checkout, later_commits
@@ -171,7 +169,7 @@ def _land(asked: _Landing, notes: Sequence[str]) -> LandingReport:
     with _open(asked, target, checkouts) as site:
         for note in notes:
             site.note(note)
-        ordered = _order(site, asked.candidates)
+        ordered = order_branches(site, asked.candidates)
         asked.say(f"merging {len(ordered)} branch{'' if len(ordered) == 1 else 'es'} into {target.branch}")
         batch = build_batch(site, ordered)
         new = batch.tip(site)
@@ -240,8 +238,11 @@ def _make_ready(asked: _Landing, target: Target) -> Iterator[str]:
         yield from deepen(repository, asked.ledger, target, asked.candidates, asked.say)
 
 
-def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:
-    """Merge one branch into the target in memory, as a landing would, whatever its checkout looks like."""
+@contextmanager
+def open_alone(
+    repository: Repository, candidate: Candidate, options: LandingOptions, stop: Stop | None = None
+) -> Iterator[LandingContext]:
+    """Read all that a landing of one branch would need, whatever its checkout looks like."""
     git = Git(cwd=repository.top or repository.common)
     # As if checked out nowhere: nothing on the user's disk can be in the way of looking.
     target = replace(read_target(repository, options.into), checkout=None, git_dir=None)
@@ -252,9 +253,27 @@ def combine_alone(repository: Repository, candidate: Candidate, options: Landing
         options=options,
         git=git,
         memory=Memory(),
+        stop=stop,
     )
     with _open(asked, target, read_checkouts(git)) as site:
-        return combine(site, target.tip, candidate, site.ancestry.bases(target.tip, candidate.tip), None)
+        yield site
+
+
+def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:
+    """Merge one branch into the target in memory, as a landing would."""
+    with open_alone(repository, candidate, options) as site:
+        tip = site.target.tip
+        return combine(site, tip, candidate, site.ancestry.bases(tip, candidate.tip), None)
+
+
+def _difference(asked: _Landing, target: Target) -> Comparison | None:
+    """Return what asks compilers about merges; None, and no import, where nobody wants it."""
+    if not asked.options.verify_difference:
+        return None
+    from gitprun.landing.difference import open_difference
+
+    one = (asked.repository, asked.ledger, asked.candidates, asked.options, target.branch, asked.stop)
+    return open_difference(*one).compare
 
 
 def _prove(
@@ -345,6 +364,7 @@ def _open(asked: _Landing, target: Target, checkouts: tuple[Checkout, ...]) -> I
             memory=asked.memory,
             ancestry=Ancestry(here, repo, target.tip, [one.tip for one in asked.candidates]),
             past=Past(here, trees),
+            difference=_difference(asked, target),
             index=stamp,
         )
         for text in describe_hooks(settings, hooks):
@@ -378,20 +398,3 @@ def _room_later(
 def _apart_later(stack: ExitStack, repository: Repository, target: Target) -> Callable[[], Git]:
     """Lay out the target's attributes when somebody has to merge contents."""
     return functools.cache(lambda: stack.enter_context(attributes_alone(repository, target.tip)))
-
-
-def _order(site: LandingContext, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Put ancestors first; then as given, as captured, or so that as many as possible get along."""
-    contained = site.ancestry.contained()
-    ordered = plan_order(candidates, contained, by_time=site.options.order == "captured")
-    if site.options.order != "safe" or len(ordered) < 2:
-        return ordered
-    paths: dict[str, set[bytes]] = {}
-    for one in ordered:
-        base = site.git.run("merge-base", site.target.tip, one.tip, ok=(0, 1)).text.partition("\n")[0]
-        changes = site.trees.compare(tree_of(site.repo, base), tree_of(site.repo, one.tip)) if base else ()
-        paths[one.branch] = {change.path for change in changes}
-    partners = {one: [other for other in paths if other != one and paths[one] & paths[other]] for one in paths}
-    names = plan_safe_order({name: len(found) for name, found in paths.items()}, partners, list(paths))
-    # Ancestors once more: the safe order knows nothing of who builds on whom.
-    return plan_order(sorted(ordered, key=lambda one: names.index(one.branch)), contained)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from gitprun.git.trees import TreeChange
 from gitprun.judging.hotspots import Hotspot, Policy
 from gitprun.landing.undo_plan import TakenOut
 from gitprun.model.findings import CHECK_AGAIN, ConflictPath, LandedState, ResolvedPath, Suspect, are_mendable
@@ -52,6 +53,22 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """A merge about to be made: ``candidate`` into the commit ``tip``.
+
+    ``base`` is their merge base, ``before`` the tree of ``tip``, ``tree`` the merged one, ``step`` what differs
+    between these two.
+    """
+
+    candidate: Candidate
+    tip: Oid
+    base: Oid
+    before: Oid
+    tree: Oid
+    step: Sequence[TreeChange]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LandingOptions:
     """How to land.
 
@@ -66,6 +83,7 @@ class LandingOptions:
     the end, and ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the user lets the
     ``after`` commands of hotspots run. ``allow_suspect`` names the findings that may land (``accepts``);
     with ``mend`` those that have a mend land mended where the checks are red without it and green with it.
+    ``verify_difference`` asks compilers what they say of a merge and of neither parent.
     """
 
     into: str | None = None
@@ -80,6 +98,7 @@ class LandingOptions:
     verify_sandbox: VerifySandbox | None = None
     verify_view: VerifyView = "checkout"
     verify_may_change: tuple[str, ...] = MAY_CHANGE
+    verify_difference: bool = False
     reuse_green: float = 0.0
     verified_run: str = ""
     confirm_red: bool = True

@@ -177,7 +177,7 @@ def read_findings(opening: Opening, options: LandingOptions, left: Unresolved, h
     if isinstance(combined, LandingItem):
         raise OperationRefused(f"{candidate.branch}: {combined.reason}", f"git prun merge {name} says more")
     diverged = (Suspect(path="", reason=candidate.diverged),) if candidate.diverged else ()
-    suspects = (*diverged, *combined.item.suspects)
+    suspects = (*diverged, *combined.item.suspects, *_of_compilers(hold, combined.item.suspects))
     whole = replace(left, tree=combined.tree, settled=combined.item.resolved)
     if suspects:
         rows = _rows(Trees(opening.repo), whole, suspects)
@@ -195,6 +195,14 @@ def read_findings(opening: Opening, options: LandingOptions, left: Unresolved, h
             f"git prun merge {name} checks it again",
         )
     return replace(whole, why=hold.state, reason=hold.reason, command=hold.command, log=hold.log)
+
+
+def _of_compilers(hold: HeldBranch | None, known: Sequence[Suspect]) -> tuple[Suspect, ...]:
+    """Return what the last landing called suspect and a look in memory cannot find: what compilers say of the merge."""
+    if hold is None or hold.state != "suspect" or hold.moved:
+        return ()
+    paths = {one.path for one in known}
+    return tuple(Suspect(path=path, reason=reason) for path, reason in hold.findings if path and path not in paths)
 
 
 def _rows(trees: Trees, left: Unresolved, suspects: Sequence[Suspect]) -> tuple[UnresolvedPath, ...]:

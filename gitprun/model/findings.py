@@ -76,6 +76,15 @@ def are_mendable(suspects: Sequence[Suspect]) -> bool:
     return bool(suspects) and all(one.mend for one in suspects)
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What compilers say of a merge and of neither side, the tools that looked at it, and why others did not."""
+
+    suspects: tuple[Suspect, ...] = ()
+    asked: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+
 def accepts(allowed: Collection[str], suspect: Suspect) -> bool:
     """Check whether a finding was accepted: by its path, word for word as it is printed, or with all others."""
     return any(word in (suspect.path or suspect.reason, str(suspect), *EVERY_FINDING) for word in allowed)

@@ -51,14 +51,14 @@ class Settings:
 
     ``grace`` is the time in seconds between the steps of the ladder that ends a worker, ``stall`` and ``output_max``
     the seconds and bytes of DEFAULT_STALL and DEFAULT_OUTPUT_MAX; ``max_total`` (bytes) and ``max_files`` bound the
-    new files of one capture; ``filters`` are the user's content filters that may run over a worker's files (None:
-    those the base names). ``verify_may_change`` are globs of what checks may rewrite and still pass (None: MAY_CHANGE);
-    ``reuse_green`` is for how many seconds a green tree counts as green in later commands (None: not at all),
-    ``confirm_red`` whether what is red is checked once more, ``mend`` what becomes of suspects that have a mend,
-    ``max_deleted`` the share of the target's files that
-    one branch may delete (1.0: any); ``protected`` are globs of paths no branch changes unless they are accepted,
-    ``regenerable`` globs of ignored files that a tool makes again. ``powers`` are those keys of ``prun.toml`` that
-    are in force here and count only once the user let them; a plan is named on the command line and needs no such.
+    new files of one capture; ``filters`` are the user's content filters for a worker's files (None: those the base
+    names). ``verify_may_change`` are globs of what checks may rewrite and still pass (None: MAY_CHANGE),
+    ``verify_difference`` whether compilers are asked what they say of a merge alone; ``reuse_green`` is for how many
+    seconds a green tree counts as green in later commands (None: not at all), ``confirm_red`` whether what is red is
+    checked once more, ``mend`` ("checked") whether suspects may land mended, ``max_deleted`` the share of the target's
+    files that one branch may delete (1.0: any); ``protected`` are globs of paths no branch changes unless accepted,
+    ``regenerable`` those of ignored files that a tool makes again. ``powers`` are keys of ``prun.toml`` in force here
+    that count only once the user let them; a plan is named on the command line and needs no such.
     """
 
     base: str | None = None
@@ -69,6 +69,7 @@ class Settings:
     verify_in: VerifyIn | None = None
     verify_view: VerifyView | None = None
     verify_may_change: tuple[str, ...] | None = None
+    verify_difference: bool | None = None
     grace: float | None = None
     stall: float | None = None
     stall_action: StallAction | None = None
@@ -110,6 +111,7 @@ class Settings:
             verify_in=self.verify_in or other.verify_in,
             verify_view=self.verify_view or other.verify_view,
             verify_may_change=other.verify_may_change if self.verify_may_change is None else self.verify_may_change,
+            verify_difference=other.verify_difference if self.verify_difference is None else self.verify_difference,
             grace=self.grace or other.grace,
             stall=self.stall or other.stall,
             stall_action=self.stall_action or other.stall_action,
@@ -168,6 +170,7 @@ def together(runs: Sequence[Settings]) -> Settings:
         # Only where all do without: the checks of one that needs a view would prove nothing.
         verify_view="none" if runs and all(run.verify_view == "none" for run in runs) else None,
         verify_may_change=every("verify_may_change"),
+        verify_difference=any(run.verify_difference for run in runs) or None,
         copy=every("copy"),
         link=every("link"),
         setup=every("setup"),
@@ -236,11 +239,10 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         found.update(retries=run.count("retries", least=0), retry_wait=run.duration("retry_wait"))
         found.update(retry_wait_max=run.duration("retry_wait_max"))
         found.update(verify_sandbox=run.choice("verify_sandbox", get_args(VerifySandbox)))
-        found.update(verify_in=run.choice("verify_in", get_args(VerifyIn)))
-        found.update(verify_view=run.choice("verify_view", get_args(VerifyView)))
-        found.update(verify_may_change=run.texts("verify_may_change"))
-        found.update(grace=run.duration("grace"), stall=run.duration("stall"), output_max=run.size("output_max"))
-        found.update(stall_action=run.choice("stall_action", get_args(StallAction)))
+        found.update(verify_in=run.choice("verify_in", get_args(VerifyIn)), stall=run.duration("stall"))
+        found.update(verify_view=run.choice("verify_view", get_args(VerifyView)), grace=run.duration("grace"))
+        found.update(verify_may_change=run.texts("verify_may_change"), verify_difference=run.flag("verify_difference"))
+        found.update(stall_action=run.choice("stall_action", get_args(StallAction)), output_max=run.size("output_max"))
         run.close()
     if space:
         found.update(root=space.text("root"), copy=_inside(space, "copy"), link=_inside(space, "link"))

@@ -41,6 +41,8 @@ _TABLE: Final = (
     _KeyRow("run", "verify", asked=False),
     _KeyRow("run", "verify_in", asked=False),
     _KeyRow("run", "verify_may_change", asked=False),
+    # It starts programs of the user's PATH, as a check within walls, and can but hold: who turns it off is held.
+    _KeyRow("run", "verify_difference", asked=False),
     _KeyRow("merge", "protected", asked=False),
     _KeyRow("merge", "max_deleted", asked=False),
     # What would be held lands, changed by us, where the checks ask for it.

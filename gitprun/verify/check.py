@@ -125,7 +125,7 @@ def _obstacle(check: recipes.Check, workspace: Path, env: Mapping[str, str], sto
     if stop is not None and stop.is_set():
         return "stopped before it began"
     for program in check.needs:
-        if not _find(program, env):
+        if not find_program(program, env):
             return f"{program} is not on PATH (install it, {DECLARE})"
     for path in check.needs_files:
         if not (workspace / path).exists():
@@ -221,12 +221,13 @@ def _what_may_be_missing(output: str, around: Surroundings) -> list[str]:
 
 def shell_argv(command: str, env: Mapping[str, str]) -> list[str]:
     """Return how to run shell text so that a pipeline fails with the first of its programs that does."""
-    if bash := _find("bash", env):
+    if bash := find_program("bash", env):
         return [bash, "-o", "pipefail", "-c", command]
-    return [_find("sh", env) or "/bin/sh", "-c", PLAIN_SHELL, "sh", command]
+    return [find_program("sh", env) or "/bin/sh", "-c", PLAIN_SHELL, "sh", command]
 
 
-def _find(program: str, env: Mapping[str, str]) -> str | None:
+def find_program(program: str, env: Mapping[str, str]) -> str | None:
+    """Return where a program is on the PATH of an environment; None if it is not."""
     return shutil.which(program, path=env.get("PATH") or os.defpath)
 
 

@@ -110,6 +110,7 @@ def test_what_commands_print_is_what_the_schemas_say(repo: Repo, tmp_path: Path)
     for words in (
         ("status",), ("status", "--all"), ("show", "a"), ("show", "b"), ("reconcile",), ("forecast",), ("verify", "a"),
         ("verify", "--all"), ("verify", "HEAD", "--verify", "true"), ("collect", "a"), ("merge", "--dry-run"),
+            ("verify", "--difference", "a"),
         ("merge",),
         ("undo", "--list"), ("undo", "--dry-run"), ("undo",), ("monitor", "--once"), ("workspace", "list", "--sizes"),
         ("new", "mine", "mine"), ("workspace", "reset", "mine"), ("rescue", "--list"), ("rescue", "a"),

@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.bench import cases, landing, merge_file  # noqa: E402
 from tests.bench.cases import Row  # noqa: E402
+from tests.bench.difference import replay_difference  # noqa: E402
 from tests.bench.history import replay  # noqa: E402
 from tests.bench.suites import print_suites  # noqa: E402
 
@@ -23,6 +24,8 @@ def main() -> int:
     """Run the cases and print their table; the exit code only tells whether they ran."""
     if sys.argv[1:2] == ["history"]:
         return replay(sys.argv[2:])
+    if sys.argv[1:2] == ["difference"]:
+        return replay_difference(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("--quick", action="store_true", help="small repositories, few rounds")
     parser.add_argument("--suites", action="append", type=Path, default=[], metavar="FOLDER", help="more merge cases")

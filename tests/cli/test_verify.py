@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ from gitprun.ledger.events import Event
 from tests.support.cli import prun, start_prun
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, events_of, fingerprint, run_units, sh, unit_of, workspace
+from tests.support.schemas import check
 
 PRISTINE = "on its commit alone, in a pristine place"
 
@@ -294,3 +296,66 @@ def test_resume_asks_checks_that_were_stopped(repo: Repo, tool: Path) -> None:
     install(tool)
     assert prun(repo.path, "run", "--resume").code == 0
     assert unit_of(repo, "u").state == "ready"
+
+
+def test_what_a_linter_says_of_a_merge_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A linter that takes the number of lines with "x" in them for a fault: two of them, and no side has more than one.
+    (tmp_path / "bin").mkdir()
+    script = 'count=$(cat "$9" | grep -c x)\n[ "$count" -lt 2 ] || { echo "a.py:2:1: F821 $count x"; exit 1; }'
+    install(tmp_path / "bin" / "ruff", script)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    text = "".join(f"n{number} = {number}\n" for number in range(9))
+    repo = make_repo(tmp_path / "repo", a_dot_py=text, b_dot_txt="b\n")
+    for name, old, new in (("unit", "n8", "x8"), ("same", "n7", "m7")):
+        repo.switch(name, new=True, start="main")
+        repo.commit(name, a_dot_py=text.replace(old, new))
+    repo.switch("apart", new=True, start="main")
+    repo.commit("apart", b_dot_txt="c\n")
+    repo.switch("main")
+    repo.commit("main", a_dot_py=text.replace("n0", "x0"))
+    found = prun(repo.path, "verify", "--difference", "unit")
+    assert (found.code, found.err, found.out.splitlines()) == (
+        1,
+        "",
+        [
+            "unit merged with main: said of the merge, and of neither side, by ruff",
+            "  a.py: ruff says what it says of neither side: F821 2 x",
+        ],
+    )
+    said = prun(repo.path, "verify", "--difference", "same")
+    assert (said.code, said.out) == (0, "same merged with main: nothing is said of the merge alone, by ruff\n")
+    said = prun(repo.path, "verify", "--difference", "apart")
+    assert (said.code, said.out) == (0, "apart merged with main: both sides changed no files of one language\n")
+    told = json.loads(prun(repo.path, "verify", "--difference", "unit", "--json").out)
+    check(told)
+    assert told["branches"][0]["messages"] == [
+        {"path": "a.py", "text": "ruff says what it says of neither side: F821 2 x"}
+    ]
+    wrong = prun(repo.path, "verify", "--difference", "--all", "unit")
+    assert (wrong.code, wrong.err.splitlines()[0]) == (
+        129,
+        "error: --difference goes without --all, --verify and --timeout",
+    )
+
+
+def test_a_landing_asks_a_linter_where_prun_toml_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    both = 'if [ -f c.py ] && grep -q 2 b.py; then echo "b.py:1:1: F821 c"; exit 1; fi'
+    install(tmp_path / "bin" / "ruff", both)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    wanted = "[run]\nverify = ['true']\nverify_difference = true\n"
+    repo = make_repo(tmp_path / "repo", prun_dot_toml=wanted, b_dot_py="b = 1\n")
+    repo.switch("unit", new=True)
+    repo.commit("unit", b_dot_py="b = 2\n")
+    repo.switch("main")
+    repo.commit("main", c_dot_py="c = 1\n")
+    # A dry run starts no program.
+    assert prun(repo.path, "merge", "--dry-run", "unit").code == 0
+    said = "b.py: ruff says what it says of neither side: F821 c"
+    held = prun(repo.path, "merge", "unit")
+    assert held.code == 1
+    assert said in held.out + held.err
+    # What a look in memory cannot find is known from the landing.
+    opened = prun(repo.path, "resolve", "unit")
+    assert (opened.code, said.partition(": ")[2] in opened.out) == (0, True)
+    assert prun(repo.path, "merge", "--allow-suspect=b.py", "unit").code == 0
