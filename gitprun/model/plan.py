@@ -236,11 +236,10 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         else:
             found["require_results"] = run.flag("require_results")
         found.update(jobs=run.count("jobs"), verify=run.texts("verify"), verify_timeout=run.duration("verify_timeout"))
-        found.update(retries=run.count("retries", least=0), retry_wait=run.duration("retry_wait"))
-        found.update(retry_wait_max=run.duration("retry_wait_max"))
+        found.update({name: run.duration(name) for name in ("grace", "stall", "retry_wait", "retry_wait_max")})
         found.update(verify_sandbox=run.choice("verify_sandbox", get_args(VerifySandbox)))
-        found.update(verify_in=run.choice("verify_in", get_args(VerifyIn)), stall=run.duration("stall"))
-        found.update(verify_view=run.choice("verify_view", get_args(VerifyView)), grace=run.duration("grace"))
+        found.update(verify_in=run.choice("verify_in", get_args(VerifyIn)), retries=run.count("retries", least=0))
+        found.update(verify_view=run.choice("verify_view", get_args(VerifyView)))
         found.update(verify_may_change=run.texts("verify_may_change"), verify_difference=run.flag("verify_difference"))
         found.update(stall_action=run.choice("stall_action", get_args(StallAction)), output_max=run.size("output_max"))
         run.close()
@@ -250,12 +249,11 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         if both:
             raise space.problem("link", f"names {both[0]!r}, which is in copy too", "copy it or link it, not both")
         found.update(workspace=space.choice("kind", get_args(WorkspaceKind)), setup=space.texts("setup"))
-        found.update(regenerable=space.texts("regenerable"))
+        found["regenerable"] = space.texts("regenerable")
         space.close()
     if collect:
-        found.update(max_file=collect.size("max_file"), max_total=collect.size("max_total"))
+        found.update({name: collect.size(name) for name in ("max_file", "max_total")}, secrets=collect.flag("secrets"))
         found.update(max_files=collect.count("max_files"), filters=collect.texts("filters"))
-        found.update(secrets=collect.flag("secrets"))
         collect.close()
     if landing:
         found.update(merge_message=landing.text("message"), reuse_green=landing.duration("reuse_green"))

@@ -89,7 +89,7 @@ def test_markers_that_a_branch_committed(tmp_path: Path) -> None:
 
 
 def test_a_proved_text_that_is_faulty_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def proved(conflict: FileConflict, *, every: bool = False) -> CascadeResult:
+    def proved(conflict: FileConflict, *, every: bool = False, keep: bool = True) -> CascadeResult:
         return CascadeResult((Resolved(b"a = 1\na = 2\n", "made up"),))
 
     monkeypatch.setattr(text, "run_cascade", proved)
