@@ -1,4 +1,7 @@
-"""Measure ratios side by side: ``python -m tests.bench [--quick]`` prints one table, ``history REPO`` its merges."""
+"""Measure ratios side by side: ``python -m tests.bench [--quick]`` prints one table.
+
+``history REPO`` replays the merges of a repository, ``ase`` those of a benchmark whose results were tested.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.bench import cases, landing, merge_file  # noqa: E402
+from tests.bench import ase, cases, history, landing, merge_file  # noqa: E402
 from tests.bench.cases import Row  # noqa: E402
 from tests.bench.difference import replay_difference  # noqa: E402
-from tests.bench.history import replay  # noqa: E402
 from tests.bench.suites import print_suites  # noqa: E402
 
 CASES = {**cases.CASES, "land": landing.land, "growth": landing.growth, "merge-file": merge_file.measure}
+REPLAYS = {"history": history.replay, "difference": replay_difference, "ase": ase.replay}
 
 
 def main() -> int:
     """Run the cases and print their table; the exit code only tells whether they ran."""
-    if sys.argv[1:2] == ["history"]:
-        return replay(sys.argv[2:])
-    if sys.argv[1:2] == ["difference"]:
-        return replay_difference(sys.argv[2:])
+    if sys.argv[1:2] and sys.argv[1] in REPLAYS:
+        return REPLAYS[sys.argv[1]](sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("--quick", action="store_true", help="small repositories, few rounds")
     parser.add_argument("--suites", action="append", type=Path, default=[], metavar="FOLDER", help="more merge cases")

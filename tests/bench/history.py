@@ -1,7 +1,8 @@
 """Replay the two-parent merges of a repository: how many would be told, checked once more, or held.
 
-``python -m tests.bench history REPO [--check COMMAND] [--most N]``: the first parent is the target. What is held of
-the trust surface is counted twice: where nothing the repository brings is installed, and where all of it is.
+``python -m tests.bench history REPO [--check COMMAND] [--most N] [--beside]``: the first parent is the target. What is
+held of the trust surface is counted twice: where nothing the repository brings is installed, and where all of it is.
+Files that both sides changed are judged one by one: conflicts against what people made of them, and git's clean texts.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from gitprun.model.plan import MAX_DELETED
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import put_back, read_gate_changes
 from tests.bench.backwards import KINDS, Backwards
+from tests.bench.merged_files import MadeMerge, MergedFile, judge_files, show_beside, tabulate_files
 
 # What else is looked at: two that hold a branch, one that calls it settled, and a note.
 KNOWN = ("in by another name", "markers", "cut", "names")
@@ -47,30 +49,32 @@ def replay(arguments: Sequence[str]) -> int:
     parser.add_argument("--check", action="append", default=[], help="the commands that judge it (default: detected)")
     parser.add_argument("--most", type=int, default=5000)
     parser.add_argument("--quiet", action="store_true", help="only the counts")
+    parser.add_argument("--beside", action="store_true", help="show differing texts: ours, and what people made")
+    parser.add_argument("--files", action="store_true", help="only judge the files that both sides changed")
     given = parser.parse_args(arguments)
-    counts, kinds, reasons = Counter[str](), Counter[str](), Counter[str]()
-    begun = time.perf_counter()
     with aside(find_repository(given.repository)) as room:
-        _replay(room, given, counts, kinds, reasons)
-    seconds = time.perf_counter() - begun
-    by_kind = ", ".join(f"{kind} {many}" for kind, many in kinds.most_common())
-    print(
-        f"{counts['merges']} merges in {seconds:.0f} s: {counts['told']} told, {counts['again']} checked once more,"
-        f" {counts['held']} held for what they delete; {by_kind}"
-    )
-    share = 100 / max(1, counts["merges"])
-    print(
-        f"trust: {counts['trust']} held ({counts['trust'] * share:.2f} %), {counts['installed']} if all it brings were"
-        f" installed ({counts['installed'] * share:.2f} %), {counts['named']} named; "
-        + ", ".join(f"{reason} {many}" for reason, many in reasons.most_common(6))
-    )
-    print(", ".join(f"{kind} {counts[kind]} ({counts[kind] * share:.2f} %)" for kind in (*KINDS, *KNOWN)))
+        if not given.files:
+            _replay(room, given)
+        files = _judge_files(room, given)
+    if given.beside:
+        for one in files:
+            if one.outcome in ("order", "other", "called"):
+                print("\n".join(show_beside(one)))
+    print("\n".join(tabulate_files(files)))
     return 0
 
 
-def _replay(
-    room: TemporaryObjects, given: argparse.Namespace, counts: Counter[str], kinds: Counter[str], reasons: Counter[str]
-) -> None:
+def _judge_files(room: TemporaryObjects, given: argparse.Namespace) -> list[MergedFile]:
+    trees, found = Trees(room.repo), list[MergedFile]()
+    for commit, target, branch in _merges(given.repository, given.most):
+        found += judge_files(room.git, trees, MadeMerge(target=target, branch=branch, commit=commit))
+    return found
+
+
+def _replay(room: TemporaryObjects, given: argparse.Namespace) -> None:
+    """Print what a landing would say of each merge, and how often."""
+    counts, kinds, reasons = Counter[str](), Counter[str](), Counter[str]()
+    begun = time.perf_counter()
     repo, trees = cast("pygit2.Repository", room.repo), Trees(room.repo)
     looked = Backwards(room.git, trees)
     for commit, target, branch in _merges(given.repository, given.most):
@@ -98,6 +102,22 @@ def _replay(
         said += [f"{kind}: {what}" for kind, what in (back | known).items()]
         if any(said) and not given.quiet:
             print(commit[:10], "; ".join(filter(None, said)))
+    _print_counts(counts, kinds, reasons, time.perf_counter() - begun)
+
+
+def _print_counts(counts: Counter[str], kinds: Counter[str], reasons: Counter[str], seconds: float) -> None:
+    by_kind = ", ".join(f"{kind} {many}" for kind, many in kinds.most_common())
+    print(
+        f"{counts['merges']} merges in {seconds:.0f} s: {counts['told']} told, {counts['again']} checked once more,"
+        f" {counts['held']} held for what they delete; {by_kind}"
+    )
+    share = 100 / max(1, counts["merges"])
+    print(
+        f"trust: {counts['trust']} held ({counts['trust'] * share:.2f} %), {counts['installed']} if all it brings were"
+        f" installed ({counts['installed'] * share:.2f} %), {counts['named']} named; "
+        + ", ".join(f"{reason} {many}" for reason, many in reasons.most_common(6))
+    )
+    print(", ".join(f"{kind} {counts[kind]} ({counts[kind] * share:.2f} %)" for kind in (*KINDS, *KNOWN)))
 
 
 def _known(room: TemporaryObjects, trees: Trees, base: Oid, target: Oid, branch: Oid, merged: Oid) -> dict[str, str]:
