@@ -1,6 +1,7 @@
 """Measure ratios side by side: ``python -m tests.bench [--quick]`` prints one table.
 
-``history REPO`` replays the merges of a repository, ``ase`` those of a benchmark whose results were tested.
+``history REPO`` replays the merges of a repository, ``difference REPO`` asks compilers of them, and ``ase`` replays
+those of a benchmark whose results were tested.
 """
 
 from __future__ import annotations
