@@ -29,16 +29,31 @@ from gitprun.resolvers.dangling import (
     ended_names,
     find_use,
     mentions,
+    redeclared_names,
 )
 from gitprun.resolvers.mending import find_rename, rename_lines
-from gitprun.resolvers.naming import Names, wording_of
+from gitprun.resolvers.naming import Names, Wording, wording_of
 from gitprun.resolvers.references import Spelt, spelt_in, stem_of
+from gitprun.resolvers.signatures import called_arities, declared_arities, is_counted, line_of_call, lost_counts
 
 NOT_READ = f"names of other files: not checked within {TIME_LIMIT:g} s of processor time"
 MISSING = "names of other files: not checked: an object is not there"
+# A longer line is no import and no command, but data.
+_LONGEST = 500
 # Changes between two looks at the clock: some tenths of a second.
 _AT_ONCE = 64
-_NOTHING: Final[tuple[Names, Names]] = (frozenset(), frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What a change ended, what it declares in another way, and the words it added."""
+
+    ended: Names = frozenset()
+    redeclared: Names = frozenset()
+    added: Names = frozenset()
+
+
+_NOTHING: Final = _Facts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +113,7 @@ def _pair(changes: Iterable[TreeChange]) -> list[TreeChange]:
 
 
 # What is known of a change stays known while a train is built: each merge of it has the same main side, and more.
-_FACTS: WeakKeyDictionary[Trees, dict[TreeChange, tuple[Names, Names]]] = WeakKeyDictionary()
+_FACTS: WeakKeyDictionary[Trees, dict[TreeChange, _Facts]] = WeakKeyDictionary()
 
 
 @dataclass(slots=True)
@@ -109,25 +124,27 @@ class _Reader:
 
     def names(self, half: _Half) -> Iterator[Dangling]:
         """Find names that a side ended and that no file of the merge has but those in which the other uses it anew."""
-        ended: dict[bytes, TreeChange] = {}
-        for change, facts in self._read_all(half.own):
-            for name in facts[0]:
-                ended.setdefault(name, change)
-        if not ended:
+        own = self._read_all(half.own)
+        ended = {name: change for change, facts in own for name in facts.ended}
+        written = {name: change for change, facts in own for name in facts.redeclared}
+        if not ended and not written:
             return
         users: dict[bytes, list[TreeChange]] = {}
         for change, facts in self._read_all(half.other):
-            for name in ended.keys() & facts[1]:
+            for name in (ended.keys() | written.keys()) & facts.added:
                 users.setdefault(name, []).append(change)
         for name, changes in sorted(users.items()):
-            yield from self._name(half, name, ended[name], changes)
+            if name in ended:
+                yield from self._name(half, name, ended[name], changes)
+            if name in written:
+                yield from self._signature(half, name, written[name], changes)
 
     def _name(self, half: _Half, name: bytes, gone: TreeChange, changes: list[TreeChange]) -> Iterator[Dangling]:
         source = self._text(gone)
         kin = wording_of(source.path)
         texts = [(change, self._text(change)) for change in changes]
         # Cheap before dear: a side that renamed a thing mentions it nowhere in what it changed.
-        own = (one for one in half.own if self._facts(one)[1])
+        own = (one for one in half.own if self._facts(one).added)
         if kin is None or any(mentions(self._text(one).after, name) for one in own):
             return
         users = {change.path for change, text in texts if begins_to_use(text, name, source.path)}
@@ -151,6 +168,48 @@ class _Reader:
         suspect = Suspect(path=show_path(where), reason=reason, mend=said if whole else "")
         yield Dangling(suspect, mended if whole else ())
 
+    def _signature(self, half: _Half, name: bytes, at: TreeChange, changes: list[TreeChange]) -> Iterator[Dangling]:
+        """Find calls that the other side added with as many arguments as nothing of that name takes any more."""
+        source = self._text(at)
+        old, new = lost_counts(source.path, source.before, source.after, name)
+        kin = wording_of(source.path)
+        if not old or kin is None:
+            return
+        calls: dict[int, list[bytes]] = {}
+        for change in changes:
+            text = self._text(change)
+            if _ending(change.path) not in kin.endings or not is_counted(text.path):
+                continue
+            added = called_arities(text.path, text.after, name) - called_arities(text.path, text.before, name)
+            for count in added:
+                if any(one.takes(count) for one in old) and not any(one.takes(count) for one in new):
+                    calls.setdefault(count, []).append(change.path)
+        for count, users in calls.items():
+            if self._is_taken(name, count, frozenset(users), kin):
+                continue
+            where = min(users)
+            line = line_of_call(os.fsdecode(where), self._read(self.tree, where), name, count)
+            if line:
+                given = f"{count} argument{'' if count == 1 else 's'}"
+                what = f"changed what {quote(name)} takes in {show_path(at.path)}"
+                reason = f"{half.side} {what}, and line {line} gives it {given}"
+                yield Dangling(Suspect(path=show_path(where), reason=reason))
+
+    def _is_taken(self, name: bytes, count: int, users: frozenset[bytes], kin: Wording) -> bool:
+        """Check whether anything in the merge takes so many arguments by a name, or is given as many elsewhere."""
+        for path in self._paths():
+            where = os.fsdecode(path)
+            if _ending(path) not in kin.endings or not is_counted(where):
+                continue
+            text = self._read(self.tree, path)
+            if not mentions(text, name):
+                continue
+            if any(one.takes(count) for one in declared_arities(where, text, name)):
+                return True
+            if path not in users and called_arities(where, text, name)[count]:
+                return True
+        return False
+
     def files(self, half: _Half) -> Iterator[Dangling]:
         """Find files that a side removed or renamed and that lines of the other side speak of anew."""
         gone: dict[str, list[str]] = {}
@@ -172,12 +231,11 @@ class _Reader:
         text, path = self._text(change), os.fsdecode(change.path)
         known = {*text.before.split(b"\n")}
         for line in text.after.split(b"\n"):
-            # A longer line is no import and no command, but data.
-            if line in known or len(line) > 500:
+            if line in known or len(line) > _LONGEST:
                 continue
             for spelt in spelt_in(path, line.decode("utf-8", "replace")):
                 lost = next((one for one in gone.get(spelt.stem, ()) if spelt.means(one)), None)
-                if lost is None or self._is_there(spelt):
+                if lost is None or self._is_there(spelt) or self._is_spoken_of(lost, spelt.stem, half, path):
                     continue
                 merged = self._read(self.tree, change.path).split(b"\n")
                 if line in merged:
@@ -199,7 +257,21 @@ class _Reader:
     def _is_there(self, spelt: Spelt) -> bool:
         return any(spelt.means(os.fsdecode(path)) for path in self._paths())
 
-    def _read_all(self, changes: Sequence[TreeChange]) -> list[tuple[TreeChange, tuple[Names, Names]]]:
+    def _is_spoken_of(self, lost: str, stem: str, half: _Half, user: str) -> bool:
+        """Check whether a file that the other side did not touch speaks of what is gone: then a library has it now."""
+        touched, word = {change.path for change in half.other}, os.fsencode(stem)
+        for path in self._paths():
+            if path in touched or _ending(path) != _ending(os.fsencode(user)):
+                continue
+            text = self._read(self.tree, path)
+            for line in text.split(b"\n") if word in text else ():
+                if word in line and len(line) <= _LONGEST:
+                    said = spelt_in(os.fsdecode(path), line.decode("utf-8", "replace"))
+                    if any(one.means(lost) for one in said):
+                        return True
+        return False
+
+    def _read_all(self, changes: Sequence[TreeChange]) -> list[tuple[TreeChange, _Facts]]:
         found = []
         # As one block: to look at the clock takes longer than to read a small file.
         with unbroken() as budget:
@@ -209,14 +281,13 @@ class _Reader:
                 found.append((change, self._facts(change)))
         return found
 
-    def _facts(self, change: TreeChange) -> tuple[Names, Names]:
-        """Return the names that a change ended, and the words it added."""
+    def _facts(self, change: TreeChange) -> _Facts:
         if wording_of(os.fsdecode(change.path)) is None:
             return _NOTHING
         known = _FACTS.setdefault(self.trees, {})
         if change not in known:
             text = self._text(change)
-            known[change] = (ended_names(text), added_words(text))
+            known[change] = _Facts(ended_names(text), redeclared_names(text), added_words(text))
         return known[change]
 
     def _text(self, change: TreeChange) -> ChangedText:

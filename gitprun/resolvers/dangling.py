@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from gitprun.resolvers.naming import Names, wording_of
+from gitprun.resolvers.signatures import is_counted
 
 # A shorter name, or one in small letters only, is a word of many libraries ("size", "put").
 _SHORTEST = 5
@@ -36,6 +37,15 @@ def ended_names(change: ChangedText) -> Names:
     lost = _only(change.before, change.after)
     names = frozenset(name for name in wording.declared(lost) if _is_telling(name)) if lost else frozenset[bytes]()
     return names - frozenset(_WORD.findall(change.after)) if names else names
+
+
+def redeclared_names(change: ChangedText) -> Names:
+    """Return the names whose declaration a side wrote in another way, where arguments can be counted."""
+    wording = wording_of(change.path)
+    if wording is None or not change.before or not change.after or not is_counted(change.path):
+        return frozenset()
+    lost, gained = _only(change.before, change.after), _only(change.after, change.before)
+    return wording.declared(lost) & wording.declared(gained) if lost and gained else frozenset()
 
 
 def added_words(change: ChangedText) -> Names:

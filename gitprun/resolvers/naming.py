@@ -138,6 +138,11 @@ _HASH_SILENT = re.compile(rb"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|" + _TEXTS, re.DO
 _MEMBER = (
     rb"\b(?:public|private|protected|internal|static|final|abstract|readonly|override)\s[\w<>\[\],.? \t]{0,120}?"
     rb"\b(\w+)\s{0,9}[(=;{]"
+    # Of an interface, or of a package: a type and a name with parameters, and then a body or nothing.
+    rb"|^[ \t]+(?!(?:return|new|throw|else|case|await)\b)\w[\w<>\[\],.? \t]{0,99}?[ \t](\w+)\s{0,9}"
+    rb"\([^;{}()=]{0,400}\)\s{0,9}(?:throws\s[\w., \t]{1,200})?[;{]"
+    # What makes an object has no type.
+    rb"|^[ \t]+([A-Z]\w*)\s{0,9}\([^;{}()=]{0,400}\)\s{0,9}(?:throws\s[\w., \t]{1,200})?\{"
 )
 
 WORDINGS: Final = (
@@ -185,7 +190,8 @@ WORDINGS: Final = (
         paths=re.compile(rb"^[ \t]*import\s+(?:static\s+)?([\w.]+\*?)", re.MULTILINE),
         imports=re.compile(rb"^[ \t]*import\s+(?:static\s+)?[\w.]+\.(\w+(?:\s+as\s+\w+)?)", re.MULTILINE),
         declares=re.compile(
-            rb"\b(?:class|interface|enum|record|object|trait|fun|def|val|var|typealias|package)\s+([\w.]+)|" + _MEMBER
+            rb"\b(?:class|interface|enum|record|object|trait|fun|def|val|var|typealias|package)\s+([\w.]+)|" + _MEMBER,
+            re.MULTILINE,
         ),
         # What is in the file's own package needs no import.
         wild=re.compile(rb"^[ \t]*(?:import\s+(?:static\s+)?([\w.]+)\.(?:\*|_|\{)|package\s+([\w.]+))", re.MULTILINE),
@@ -195,7 +201,7 @@ WORDINGS: Final = (
         ("cs",),
         silent=_C_SILENT,
         paths=re.compile(rb"^[ \t]*(?:global\s+)?using\s+(?:static\s+)?([\w.]+)\s*;", re.MULTILINE),
-        declares=re.compile(rb"\b(?:class|interface|enum|record|struct|delegate|var)\s+(\w+)|" + _MEMBER),
+        declares=re.compile(rb"\b(?:class|interface|enum|record|struct|delegate|var)\s+(\w+)|" + _MEMBER, re.MULTILINE),
     ),
     Wording(
         ("rs",),

@@ -49,11 +49,16 @@ def find_misfiled(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:
     new_main, new_unit = _new(base, main), _new(base, unit)
     both = {note.text for note in new_main} & {note.text for note in new_unit}
     placed = {note.text: note for note in have}
+    titles = (title for title, _, _ in _lines(merged) if title is not None)
+    numbered = {version[1] for version in map(_VERSION.search, titles) if version is not None}
     found = []
     for side, notes in (("main", new_main), ("the unit", new_unit)):
         for note in notes:
             stands = placed.get(note.text)
             if stands is None or note.text in both or stands.release == note.release or stands.coming:
+                continue
+            # Of a release that has another number by now it stands where it should.
+            if not note.coming and note.release not in numbered:
                 continue
             found.append(f"the note {quote(note.text)} stands under {_show(stands)}; {side} has it under {_show(note)}")
     told = {note.text for note in have}

@@ -113,6 +113,90 @@ def test_a_name_ends_here_and_is_used_there(tmp_path: Path, case: str, turned: b
     assert look(tmp_path, base, *sides) == [said.replace(": main", ": unit") if turned else said]
 
 
+CALLS = {
+    "a parameter more": (
+        {"shop/tax.py": "def net(a, rate=1):\n    return a\n"},
+        {"shop/tax.py": "def net(a, country, rate=1):\n    return a\n"},
+        {"shop/cart.py": "from shop.tax import net\n\nx = net(1)\n"},
+        'shop/cart.py: main changed what "net" takes in shop/tax.py, and line 3 gives it 1 argument',
+    ),
+    "a method": (
+        {"a.py": "class A:\n    def net(self, a, b):\n        return a\n"},
+        {"a.py": "class A:\n    def net(self, a):\n        return a\n"},
+        {"b.py": "def f(a):\n    return a.net((1, 2), [3])\n"},
+        'b.py: main changed what "net" takes in a.py, and line 2 gives it 2 arguments',
+    ),
+    "a constructor": (
+        {"Cell.java": "class Cell {\n    Cell(int row, int column) {\n    }\n}\n"},
+        {"Cell.java": "class Cell {\n    Cell(int row, int column, boolean date) {\n    }\n}\n"},
+        {"Row.java": 'class Row {\n    Cell a = new Cell(1, f("a, b"));\n}\n'},
+        'Row.java: main changed what "Cell" takes in Cell.java, and line 2 gives it 2 arguments',
+    ),
+    "an interface": (
+        {"A.java": "interface A {\n    Map<A, B> find(Map<A, B> all, int at);\n}\n"},
+        {"A.java": "interface A {\n    Map<A, B> find(Map<A, B> all);\n}\n"},
+        {"B.java": "class B {\n    int f(A a) { return a.find(new HashMap<A, B>(), 1); }\n}\n"},
+        'B.java: main changed what "find" takes in A.java, and line 2 gives it 2 arguments',
+    ),
+    "typescript": (
+        {"tax.ts": "export function net(a: number, b?: Map<string, number>): number {\n  return a;\n}\n"},
+        {"tax.ts": "export function net(a: number, c: string, b?: Map<string, number>): number {\n  return a;\n}\n"},
+        {"cart.ts": 'import { net } from "./tax";\n\nconst x = net(1);\n'},
+        'cart.ts: main changed what "net" takes in tax.ts, and line 3 gives it 1 argument',
+    ),
+    "go": (
+        {"a.go": "package a\n\nfunc Open(name string) error {\n\treturn nil\n}\n"},
+        {"a.go": "package a\n\nfunc Open(ctx Context, name string) error {\n\treturn nil\n}\n"},
+        {"b.go": 'package a\n\nvar x = Open("a")\n'},
+        'b.go: main changed what "Open" takes in a.go, and line 3 gives it 1 argument',
+    ),
+    "rust": (
+        {"src/a.rs": "impl A {\n    pub fn open(&self, name: &str) {}\n}\n"},
+        {"src/a.rs": "impl A {\n    pub fn open(&self, name: &str, how: Mode) {}\n}\n"},
+        {"src/b.rs": 'fn f(a: A) { a.open("x, y") }\n'},
+        'src/b.rs: main changed what "open" takes in src/a.rs, and line 1 gives it 1 argument',
+    ),
+    "c#": (
+        {"A.cs": "class A {\n  public int Net(int a) { return a; }\n}\n"},
+        {"A.cs": "class A {\n  public int Net(int a, int b) { return a; }\n}\n"},
+        {"B.cs": "class B {\n  int x = new A().Net(1);\n}\n"},
+        'B.cs: main changed what "Net" takes in A.cs, and line 2 gives it 1 argument',
+    ),
+    "kotlin": (
+        {"A.kt": "fun net(a: Int) = a\n"},
+        {"A.kt": "fun net(a: Int, b: Int) = a\n"},
+        {"B.kt": "val x = net(1)\n"},
+        'B.kt: main changed what "net" takes in A.kt, and line 1 gives it 1 argument',
+    ),
+    "php": (
+        {"A.php": "<?php\nfunction net($a) { return $a; }\n"},
+        {"A.php": "<?php\nfunction net($a, $b) { return $a; }\n"},
+        {"B.php": "<?php\necho net(1);\n"},
+        'B.php: main changed what "net" takes in A.php, and line 2 gives it 1 argument',
+    ),
+    "ruby": (
+        {"a.rb": "def net(a)\n  a\nend\n"},
+        {"a.rb": "def net(a, b)\n  a\nend\n"},
+        {"b.rb": "puts net(1)\n"},
+        'b.rb: main changed what "net" takes in a.rb, and line 1 gives it 1 argument',
+    ),
+    "in the same file": (
+        {"a.py": "def net(a):\n    return a\n\n\ndef f():\n    pass\n\n\ndef g():\n    pass\n"},
+        {"a.py": "def net(a, b):\n    return a\n\n\ndef f():\n    pass\n\n\ndef g():\n    pass\n"},
+        {"b.py": "from a import net\nnet(1)\n"},
+        'b.py: main changed what "net" takes in a.py, and line 2 gives it 1 argument',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_call_with_as_many_arguments_as_nothing_takes(tmp_path: Path, case: str, turned: bool) -> None:
+    base, main, unit, said = CALLS[case]
+    sides = (unit, main) if turned else (main, unit)
+    assert look(tmp_path, base, *sides) == [said.replace(": main", ": unit") if turned else said]
+
+
 FILES = {
     "a script": (
         {"src/util.ts": "export const a = 1;\n"},
@@ -260,6 +344,41 @@ FINE = {
         {"a.py": "def net_price():\n    pass\n", "b/c.py": "net_price = 1\n", "x.py": "net_price()\n"},
         {"a.py": "\n", "x.py": "\n", "b/c.py": "x = 1\n"},
         {"b/c.py": None, "d/c.py": "net_price = 1\ny = 2\n"},
+    ),
+    "a parameter that may be left out": (
+        {"a.py": "def net(a):\n    return a\n"},
+        {"a.py": "def net(a, b=1, *more, **named):\n    return a\n"},
+        {"b.py": "net(1)\nnet(1, 2)\n"},
+    ),
+    "another of the name takes it": (
+        {"a.py": "def net(a):\n    return a\n", "c.py": "def net(a):\n    return a\n"},
+        {"a.py": "def net(a, b):\n    return a\n"},
+        {"b.py": "net(1)\n"},
+    ),
+    "it is called so elsewhere": (
+        {"a.py": "def net(a):\n    return a\n", "c.py": "x.net(1)\n"},
+        {"a.py": "def net(a, b):\n    return a\n"},
+        {"b.py": "y.net(1)\n"},
+    ),
+    "arguments that are spread": (
+        {"a.py": "def net(a):\n    return a\n"},
+        {"a.py": "def net(a, b):\n    return a\n"},
+        {"b.py": "net(*both)\n"},
+    ),
+    "a call that nothing took before": (
+        {"a.py": "def net(a):\n    return a\n"},
+        {"a.py": "def net(a, b):\n    return a\n"},
+        {"b.py": "net(1, 2, 3)\n"},
+    ),
+    "only the body is another": (
+        {"a.py": "def net(a):\n    return a\n"},
+        {"a.py": "def net(a):\n    return 1\n"},
+        {"b.py": "net(1)\n"},
+    ),
+    "a library has it now": (
+        {"lib/x/json/Types.java": "package x.json;\nclass Types {}\n", "A.java": "import x.json.Types;\nTypes t;\n"},
+        {"lib/x/json/Types.java": None},
+        {"B.java": "import x.json.Types;\nTypes t;\n"},
     ),
     "the line was there": (
         {"src/old.h": "#define X 1\n", "src/b.c": '#include "old.h"\n'},

@@ -42,6 +42,17 @@ def test_a_heading_that_is_only_renamed(heading: str) -> None:
     assert look(LOG, LOG.replace("## [Unreleased]", named), MORE, merged) == ()
 
 
+def test_a_release_that_got_another_number_meanwhile() -> None:
+    base = "# Changelog||## 2.0.5||- one|"
+    main = base.replace("## 2.0.5|", "## 2.1.0||Merged from 2.0 branch:|")
+    assert look(base, main, base + "- two|", main + "- two|") == ()
+    # Where its own heading is still there it stands under the wrong one.
+    both = base.replace("## 2.0.5", "## 2.0.5||## 2.0.4")
+    assert look(base, both, base + "- two|", both + "- two|") == (
+        'the note "two" stands under 2.0.4; the unit has it under 2.0.5',
+    )
+
+
 def test_headings_with_a_line_below() -> None:
     base = "News|====||Version 2.0|-----------||* one|"
     main = base.replace("Version 2.0|", "Unreleased|----------||Version 2.0|")

@@ -1,0 +1,225 @@
+"""How many arguments a thing takes where it is declared, and how many it is given where it is called; by its text only.
+
+Read without a grammar, in files whose language has a row here. What cannot be counted (arguments that are spread, a
+list that does not end) is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from gitprun.resolvers.naming import wording_of
+
+_CLOSURE: Final = re.compile(rb"\|[^|\n]{0,99}\|")
+# A list of parameters longer than this is generated.
+_LONGEST = 4000
+_OPENING: Final = {b"("[0]: b")"[0], b"["[0]: b"]"[0], b"{"[0]: b"}"[0]}
+_CLOSING: Final = frozenset(_OPENING.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Arity:
+    """How many arguments a declaration takes; ``most`` None means any number."""
+
+    least: int
+    most: int | None
+
+    def takes(self, count: int) -> bool:
+        """Check whether it can be called with so many arguments."""
+        return self.least <= count and (self.most is None or count <= self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """How one language declares.
+
+    ``forms`` are pairs: what ends right before the list, with NAME in it, and what begins right behind the list.
+    ``optional`` finds a parameter that may be left out, ``many`` one that takes any number, ``own`` the object itself.
+    """
+
+    forms: tuple[tuple[bytes, bytes], ...]
+    optional: bytes = rb"="
+    many: bytes = rb"^\*|\.\.\."
+    own: bytes = rb"(?!)"
+
+
+_TYPED: Final = _Row(
+    (
+        (
+            rb"(?<!\bnew)(?<!\breturn)(?<!\bthrow)(?<!\belse)(?<!\bcase)(?<!\bawait)(?<=[\w>\]?])[ \t]+NAME\s*",
+            rb"\s*(?:\{|throws\b|=>|where\b|;)",
+        ),
+        (rb"^[ \t]*NAME\s*", rb"\s*(?:\{|throws\b|:)"),
+    ),
+    many=rb"\.\.\.|^params\s",
+)
+_SCRIPT: Final = _Row(
+    (
+        (rb"\bfunction\s*\*?\s*NAME\s*(?:<[^>\n]{0,99}>)?", rb""),
+        (
+            rb"\b(?:const|let|var)\s+NAME\s*(?::[^=\n]{0,99})?=\s*(?:async\s*)?",
+            rb"\s*(?::[^;\n{]{0,199}?)?=>",
+        ),
+        (
+            rb"^[ \t]+(?:(?:public|private|protected|static|async|override|abstract)\s+)*NAME\s*(?:<[^>\n]{0,99}>)?",
+            rb"\s*(?:\{|:[^;\n]{0,199}(?:\{|;))",
+        ),
+    ),
+    optional=rb"=|^\w+\?",
+    own=rb"^this\s*:",
+)
+_ROWS: Final[dict[str, _Row]] = {
+    **dict.fromkeys(
+        ("py", "pyi"),
+        _Row(((rb"\bdef\s+NAME\s*", rb""),), optional=rb"=", many=rb"^\*", own=rb"^(?:self|cls)$"),
+    ),
+    **dict.fromkeys(("ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs", "vue", "svelte"), _SCRIPT),
+    **dict.fromkeys(("java", "cs"), _TYPED),
+    "go": _Row(((rb"^func\s+(?:\([^)\n]{0,99}\)\s*)?NAME\s*(?:\[[^\]\n]{0,99}\])?", rb""),), optional=rb"(?!)"),
+    "rs": _Row(
+        ((rb"\bfn\s+NAME\s*(?:<[^(\n]{0,199}>)?", rb""),),
+        optional=rb"(?!)",
+        own=rb"^&?(?:'\w+\s+)?(?:mut\s+)?self\b",
+    ),
+    **dict.fromkeys(
+        ("kt", "kts"),
+        _Row(
+            ((rb"\b(?:fun\s+(?:<[^>\n]{0,99}>\s*)?(?:[\w.<>]+\.)?|class\s+)NAME\s*", rb""),),
+            many=rb"^vararg\s",
+        ),
+    ),
+    "php": _Row(((rb"\bfunction\s+&?NAME\s*", rb""),)),
+    "rb": _Row(((rb"\bdef\s+(?:self\.)?NAME\s*", rb""),), optional=rb"=|^&|^\w+:", many=rb"^\*"),
+}
+
+
+def is_counted(path: str) -> bool:
+    """Check whether arguments can be counted in files of a path's language."""
+    return _ending(path) in _ROWS
+
+
+def declared_arities(path: str, text: bytes, name: bytes) -> list[Arity]:
+    """Return how many arguments each declaration of a name takes."""
+    row, code = _ROWS[_ending(path)], _code(path, text)
+    return [_arity(row, parameters) for parameters in _declarations(path, code, name).values()]
+
+
+def _declarations(path: str, code: bytes, name: bytes) -> dict[int, list[bytes]]:
+    """Return the parameters of each declaration of a name, by where its list opens."""
+    declared = {}
+    for pattern, after in _forms(_ending(path), name):
+        for found in pattern.finditer(code):
+            listed = _read_list(code, found.end() - 1)
+            if listed is not None and after.match(code, listed[1]):
+                declared[found.end() - 1] = listed[0]
+    return declared
+
+
+def called_arities(path: str, text: bytes, name: bytes) -> Counter[int]:
+    """Count the calls of a name by how many arguments they have; spread ones are left out."""
+    return Counter(count for _, count in _calls(path, text, name))
+
+
+def _calls(path: str, text: bytes, name: bytes) -> Iterator[tuple[int, int]]:
+    code = _code(path, text)
+    declared = _declarations(path, code, name)
+    for call in _call_of(name).finditer(code):
+        listed = None if call.end() - 1 in declared else _read_list(code, call.end() - 1)
+        if listed is not None and not any(one.startswith((b"*", b"...", b"&")) for one in listed[0]):
+            yield call.start(), len(listed[0])
+
+
+def lost_counts(path: str, before: bytes, after: bytes, name: bytes) -> tuple[list[Arity], list[Arity]]:
+    """Return how many arguments a name took and takes since, where that changed; two empty lists where it did not."""
+    old, new = declared_arities(path, before, name), declared_arities(path, after, name)
+    return (old, new) if old and new and {*old} != {*new} else ([], [])
+
+
+def line_of_call(path: str, text: bytes, name: bytes, count: int) -> int:
+    """Return the first line that calls a name with so many arguments, counted from 1; 0 where none does."""
+    found = next((at for at, many in _calls(path, text, name) if many == count), None)
+    return 0 if found is None else _code(path, text).count(b"\n", 0, found) + 1
+
+
+def _arity(row: _Row, parameters: list[bytes]) -> Arity:
+    own = [one for one in parameters if not re.search(row.own, one)]
+    many = [one for one in own if re.search(row.many, one) and one not in (b"*", b"/")]
+    signs = [one for one in own if one in (b"*", b"/")]
+    free = [one for one in own if one not in many and one not in signs and re.search(row.optional, one)]
+    needed = len(own) - len(many) - len(signs) - len(free)
+    return Arity(needed, None if many else needed + len(free))
+
+
+def _read_list(code: bytes, at: int) -> tuple[list[bytes], int] | None:
+    """Return the parts of a list in parentheses that opens at a place, and where it ends; None where it does not."""
+    parts, start, waiting = [], at + 1, []
+    for place in range(at, min(len(code), at + _LONGEST)):
+        sign = code[place]
+        if sign in _OPENING:
+            waiting.append(_OPENING[sign])
+        elif sign in _CLOSING:
+            if not waiting or waiting.pop() != sign:
+                return None
+            if not waiting:
+                parts.append(code[start:place])
+                return _joined(parts), place + 1
+        elif sign == 44 and len(waiting) == 1:
+            parts.append(code[start:place])
+            start = place + 1
+    return None
+
+
+def _joined(parts: list[bytes]) -> list[bytes]:
+    """Return arguments: parts of one type with parameters are one, and an empty last part is none."""
+    found: list[bytes] = []
+    for part in parts:
+        # A comma between angle brackets parts types: "Map<A, B> map" is one.
+        if found and _depth(found[-1]) > 0 and b">" in part:
+            found[-1] += b"," + part
+        else:
+            found.append(part)
+    stripped = [part.strip() for part in found]
+    return stripped[:-1] if stripped and not stripped[-1] else stripped
+
+
+def _depth(part: bytes) -> int:
+    plain = part.replace(b"->", b"").replace(b"=>", b"")
+    # With blanks around it the sign compares.
+    return len(re.findall(rb"\w<|<(?=[<\w?])", plain)) - plain.count(b">")
+
+
+@lru_cache(maxsize=64)
+def _code(path: str, text: bytes) -> bytes:
+    wording = wording_of(path)
+    # A text leaves something in its place, for it is an argument.
+    code = text if wording is None else wording.silent.sub(_blank, text)
+    # The parameters of a closure are part of one argument.
+    return _CLOSURE.sub(b"0", code) if _ending(path) in ("rs", "rb") else code
+
+
+def _blank(found: re.Match[bytes]) -> bytes:
+    lines = b"\n" * found[0].count(b"\n")
+    return lines or (b" " if found[0][:1] in (b"/", b"#") else b"0")
+
+
+@lru_cache(maxsize=256)
+def _forms(ending: str, name: bytes) -> tuple[tuple[re.Pattern[bytes], re.Pattern[bytes]], ...]:
+    word = rb"(?<![\w$])" + re.escape(name)
+    return tuple(
+        (re.compile(before.replace(b"NAME", word) + rb"\(", re.MULTILINE), re.compile(after, re.MULTILINE))
+        for before, after in _ROWS[ending].forms
+    )
+
+
+@lru_cache(maxsize=256)
+def _call_of(name: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"(?<![\w$])" + re.escape(name) + rb"\s{0,9}(?:<[\w<>, .?\[\]]{0,99}>\s?)?\(")
+
+
+def _ending(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[2].lower()
