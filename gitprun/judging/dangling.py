@@ -7,53 +7,41 @@ changed; the whole tree is read only where a name or a path of one side meets a 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
-from weakref import WeakKeyDictionary
 
 from gitprun.git.store import ObjectMissing
-from gitprun.git.trees import REGULAR, TreeChange, read_blob, show_path
+from gitprun.git.trees import REGULAR, TreeChange, show_path
 from gitprun.git.walk import Trees
 from gitprun.judging.doubts import guarded
 from gitprun.judging.judged import Sides, Unchecked
-from gitprun.model.budget import unbroken
+from gitprun.judging.merge_reader import MergeReader, ending_of, pair_moves
 from gitprun.model.findings import Suspect
 from gitprun.model.names import Oid
-from gitprun.resolvers.base import SIZE_LIMIT, TIME_LIMIT, Refused, quote
+from gitprun.resolvers.base import TIME_LIMIT, Refused, quote
 from gitprun.resolvers.dangling import (
-    ChangedText,
-    added_words,
     begins_to_use,
-    ended_names,
     find_use,
     mentions,
-    redeclared_names,
 )
 from gitprun.resolvers.mending import find_rename, rename_lines
-from gitprun.resolvers.naming import Names, Wording, wording_of
+from gitprun.resolvers.naming import Wording, wording_of
 from gitprun.resolvers.references import Spelt, spelt_in, stem_of
-from gitprun.resolvers.signatures import called_arities, declared_arities, is_counted, line_of_call, lost_counts
+from gitprun.resolvers.signatures import (
+    called_arities,
+    declared_arities,
+    is_counted,
+    line_of_call,
+    lines_only_in,
+    lost_counts,
+)
+from gitprun.resolvers.translations import asked_keys, holds_translations, translated_keys
 
 NOT_READ = f"names of other files: not checked within {TIME_LIMIT:g} s of processor time"
 MISSING = "names of other files: not checked: an object is not there"
 # A longer line is no import and no command, but data.
 _LONGEST = 500
-# Changes between two looks at the clock: some tenths of a second.
-_AT_ONCE = 64
-
-
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What a change ended, what it declares in another way, and the words it added."""
-
-    ended: Names = frozenset()
-    redeclared: Names = frozenset()
-    added: Names = frozenset()
-
-
-_NOTHING: Final = _Facts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +56,13 @@ def find_dangling(trees: Trees, sides: Sides, tree: Oid, state: Path | None) -> 
     """Return what of a merged tree relies on something that the other side took away."""
 
     def look() -> tuple[Dangling, ...] | Refused:
-        main, unit = (_pair(changes.values()) for changes in (sides.by_main, sides.by_unit))
+        main, unit = (pair_moves(changes.values()) for changes in (sides.by_main, sides.by_unit))
         one, other = _Half("main", sides.by_main, main, unit), _Half("unit", sides.by_unit, unit, main)
-        looked = _Reader(trees, tree)
+        looked = _Rules(MergeReader(trees, tree))
         try:
-            found = [row for half in (one, other) for row in (*looked.names(half), *looked.files(half))]
+            found = [
+                row for half in (one, other) for row in (*looked.names(half), *looked.files(half), *looked.keys(half))
+            ]
         # In a repository that was fetched in part what a side took away may not be here.
         except (ObjectMissing, KeyError):
             return Refused(MISSING)
@@ -95,42 +85,21 @@ class _Half:
     other: Sequence[TreeChange]
 
 
-def _pair(changes: Iterable[TreeChange]) -> list[TreeChange]:
-    """Return changes, a file that moved under its own name as one of the new path; what only moved is none."""
-    removed: dict[bytes, list[TreeChange]] = {}
-    kept = []
-    for change in changes:
-        if change.removed:
-            removed.setdefault(change.path.rpartition(b"/")[2], []).append(change)
-        else:
-            kept.append(change)
-    for number, change in enumerate(kept):
-        # Of several by one name nobody can tell which went where without git's own search for renames.
-        found = removed.get(change.path.rpartition(b"/")[2], []) if change.added else []
-        if len(found) == 1:
-            kept[number] = replace(change, old_mode=found[0].old_mode, old=found[0].old)
-    return [change for change in kept if change.old != change.new] + [one for each in removed.values() for one in each]
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What can dangle in one merge: ``read`` gives the texts of its sides and of the merged tree."""
 
-
-# What is known of a change stays known while a train is built: each merge of it has the same main side, and more.
-_FACTS: WeakKeyDictionary[Trees, dict[TreeChange, _Facts]] = WeakKeyDictionary()
-
-
-@dataclass(slots=True)
-class _Reader:
-    trees: Trees
-    tree: Oid
-    listed: tuple[bytes, ...] | None = None
+    read: MergeReader
 
     def names(self, half: _Half) -> Iterator[Dangling]:
         """Find names that a side ended and that no file of the merge has but those in which the other uses it anew."""
-        own = self._read_all(half.own)
+        own = self.read.facts_of(half.own)
         ended = {name: change for change, facts in own for name in facts.ended}
         written = {name: change for change, facts in own for name in facts.redeclared}
         if not ended and not written:
             return
         users: dict[bytes, list[TreeChange]] = {}
-        for change, facts in self._read_all(half.other):
+        for change, facts in self.read.facts_of(half.other):
             for name in (ended.keys() | written.keys()) & facts.added:
                 users.setdefault(name, []).append(change)
         for name, changes in sorted(users.items()):
@@ -140,27 +109,27 @@ class _Reader:
                 yield from self._signature(half, name, written[name], changes)
 
     def _name(self, half: _Half, name: bytes, gone: TreeChange, changes: list[TreeChange]) -> Iterator[Dangling]:
-        source = self._text(gone)
+        source = self.read.changed(gone)
         kin = wording_of(source.path)
-        texts = [(change, self._text(change)) for change in changes]
+        texts = [(change, self.read.changed(change)) for change in changes]
         # Cheap before dear: a side that renamed a thing mentions it nowhere in what it changed.
-        own = (one for one in half.own if self._facts(one).added)
-        if kin is None or any(mentions(self._text(one).after, name) for one in own):
+        own = (one for one in half.own if self.read.facts(one).added)
+        if kin is None or any(mentions(self.read.changed(one).after, name) for one in own):
             return
         users = {change.path for change, text in texts if begins_to_use(text, name, source.path)}
-        where = next((path for path in sorted(users) if _ending(path) in kin.endings), None)
+        where = next((path for path in sorted(users) if ending_of(path) in kin.endings), None)
         if where is None:
             return
-        for path in self._paths():
-            if _ending(path) in kin.endings and path not in users and mentions(self._read(self.tree, path), name):
+        for path in self.read.paths():
+            if ending_of(path) in kin.endings and path not in users and mentions(self.read.merged(path), name):
                 return
-        line = find_use(os.fsdecode(where), self._read(self.tree, where), name)
+        line = find_use(os.fsdecode(where), self.read.merged(where), name)
         if not line:
             return
         new = find_rename(source.before, source.after, name, kin)
         what = f"renamed {quote(name)} to {quote(new)}" if new else f"took {quote(name)} away"
         reason = f"{half.side} {what} in {show_path(gone.path)}, and line {line} uses it"
-        mends = [(path, rename_lines(self._read(self.tree, path), name, new, kin)) for path in sorted(users) if new]
+        mends = [(path, rename_lines(self.read.merged(path), name, new, kin)) for path in sorted(users) if new]
         mended = tuple((path, mend.text) for path, mend in mends if mend is not None)
         said = "; ".join(f"{mend.words} of {show_path(path)}" for path, mend in mends if mend is not None)
         # In part it would be no mend.
@@ -170,15 +139,15 @@ class _Reader:
 
     def _signature(self, half: _Half, name: bytes, at: TreeChange, changes: list[TreeChange]) -> Iterator[Dangling]:
         """Find calls that the other side added with as many arguments as nothing of that name takes any more."""
-        source = self._text(at)
+        source = self.read.changed(at)
         old, new = lost_counts(source.path, source.before, source.after, name)
         kin = wording_of(source.path)
         if not old or kin is None:
             return
         calls: dict[int, list[bytes]] = {}
         for change in changes:
-            text = self._text(change)
-            if _ending(change.path) not in kin.endings or not is_counted(text.path):
+            text = self.read.changed(change)
+            if ending_of(change.path) not in kin.endings or not is_counted(text.path):
                 continue
             added = called_arities(text.path, text.after, name) - called_arities(text.path, text.before, name)
             for count in added:
@@ -188,7 +157,7 @@ class _Reader:
             if self._is_taken(name, count, frozenset(users), kin):
                 continue
             where = min(users)
-            line = line_of_call(os.fsdecode(where), self._read(self.tree, where), name, count)
+            line = line_of_call(os.fsdecode(where), self.read.merged(where), name, count)
             if line:
                 given = f"{count} argument{'' if count == 1 else 's'}"
                 what = f"changed what {quote(name)} takes in {show_path(at.path)}"
@@ -197,11 +166,11 @@ class _Reader:
 
     def _is_taken(self, name: bytes, count: int, users: frozenset[bytes], kin: Wording) -> bool:
         """Check whether anything in the merge takes so many arguments by a name, or is given as many elsewhere."""
-        for path in self._paths():
+        for path in self.read.paths():
             where = os.fsdecode(path)
-            if _ending(path) not in kin.endings or not is_counted(where):
+            if ending_of(path) not in kin.endings or not is_counted(where):
                 continue
-            text = self._read(self.tree, path)
+            text = self.read.merged(path)
             if not mentions(text, name):
                 continue
             if any(one.takes(count) for one in declared_arities(where, text, name)):
@@ -214,7 +183,7 @@ class _Reader:
         """Find files that a side removed or renamed and that lines of the other side speak of anew."""
         gone: dict[str, list[str]] = {}
         for change in half.gone.values():
-            if change.removed and self.trees.find(self.tree, change.path) is None:
+            if change.removed and not self.read.has(change.path):
                 path = os.fsdecode(change.path)
                 for stem in stem_of(path):
                     gone.setdefault(stem, []).append(path)
@@ -227,8 +196,34 @@ class _Reader:
             if found is not None:
                 yield found
 
+    def keys(self, half: _Half) -> Iterator[Dangling]:
+        """Find keys of translations that a side removed or renamed, and that lines of the other side ask for anew."""
+        gone: dict[str, bytes] = {}
+        for change in half.own:
+            if holds_translations(os.fsdecode(change.path)):
+                text = self.read.changed(change)
+                lost = translated_keys(text.path, text.before) - translated_keys(text.path, text.after)
+                gone.update(dict.fromkeys(lost, change.path))
+        if not gone:
+            return
+        for change in half.other:
+            if change.removed or holds_translations(os.fsdecode(change.path)):
+                continue
+            text = self.read.changed(change)
+            for key in sorted(asked_keys(lines_only_in(text.after, text.before)) & gone.keys()):
+                merged = self.read.merged(change.path)
+                if key in asked_keys(merged) and key not in asked_keys(text.before) and not self._is_translated(key):
+                    line = next(n for n, row in enumerate(merged.split(b"\n"), 1) if key in asked_keys(row))
+                    what = f'{half.side} took "{key}" away in {show_path(gone[key])}'
+                    yield Dangling(Suspect(path=show_path(change.path), reason=f"{what}, and line {line} uses it"))
+                    break
+
+    def _is_translated(self, key: str) -> bool:
+        paths = (path for path in self.read.paths() if holds_translations(os.fsdecode(path)))
+        return any(key in translated_keys(os.fsdecode(path), self.read.merged(path)) for path in paths)
+
     def _spoken(self, half: _Half, change: TreeChange, gone: Mapping[str, list[str]]) -> Dangling | None:
-        text, path = self._text(change), os.fsdecode(change.path)
+        text, path = self.read.changed(change), os.fsdecode(change.path)
         known = {*text.before.split(b"\n")}
         for line in text.after.split(b"\n"):
             if line in known or len(line) > _LONGEST:
@@ -237,7 +232,7 @@ class _Reader:
                 lost = next((one for one in gone.get(spelt.stem, ()) if spelt.means(one)), None)
                 if lost is None or self._is_there(spelt) or self._is_spoken_of(lost, spelt.stem, half, path):
                     continue
-                merged = self._read(self.tree, change.path).split(b"\n")
+                merged = self.read.merged(change.path).split(b"\n")
                 if line in merged:
                     where = merged.index(line) + 1
                     went = self._destination(half, lost)
@@ -255,64 +250,18 @@ class _Reader:
         return next((found[0] for found in (same, named) if len(found) == 1), b"")
 
     def _is_there(self, spelt: Spelt) -> bool:
-        return any(spelt.means(os.fsdecode(path)) for path in self._paths())
+        return any(spelt.means(os.fsdecode(path)) for path in self.read.paths())
 
     def _is_spoken_of(self, lost: str, stem: str, half: _Half, user: str) -> bool:
         """Check whether a file that the other side did not touch speaks of what is gone: then a library has it now."""
         touched, word = {change.path for change in half.other}, os.fsencode(stem)
-        for path in self._paths():
-            if path in touched or _ending(path) != _ending(os.fsencode(user)):
+        for path in self.read.paths():
+            if path in touched or ending_of(path) != ending_of(os.fsencode(user)):
                 continue
-            text = self._read(self.tree, path)
+            text = self.read.merged(path)
             for line in text.split(b"\n") if word in text else ():
                 if word in line and len(line) <= _LONGEST:
                     said = spelt_in(os.fsdecode(path), line.decode("utf-8", "replace"))
                     if any(one.means(lost) for one in said):
                         return True
         return False
-
-    def _read_all(self, changes: Sequence[TreeChange]) -> list[tuple[TreeChange, _Facts]]:
-        found = []
-        # As one block: to look at the clock takes longer than to read a small file.
-        with unbroken() as budget:
-            for number, change in enumerate(changes):
-                if not number % _AT_ONCE and budget.is_over():
-                    break
-                found.append((change, self._facts(change)))
-        return found
-
-    def _facts(self, change: TreeChange) -> _Facts:
-        if wording_of(os.fsdecode(change.path)) is None:
-            return _NOTHING
-        known = _FACTS.setdefault(self.trees, {})
-        if change not in known:
-            text = self._text(change)
-            known[change] = _Facts(ended_names(text), redeclared_names(text), added_words(text))
-        return known[change]
-
-    def _text(self, change: TreeChange) -> ChangedText:
-        before, after = (
-            self._content(oid) if mode in REGULAR else b""
-            for mode, oid in ((change.old_mode, change.old), (change.new_mode, change.new))
-        )
-        return ChangedText(os.fsdecode(change.path), before, after)
-
-    def _read(self, tree: Oid, path: bytes) -> bytes:
-        found = self.trees.find(tree, path)
-        return self._content(found[1]) if found is not None and found[0] in REGULAR else b""
-
-    def _content(self, oid: Oid) -> bytes:
-        # Whoever breaks off in the middle of an answer of git takes its rest for the next one.
-        with unbroken():
-            text = read_blob(self.trees.repo, oid)
-        return text if len(text) <= SIZE_LIMIT else b""
-
-    def _paths(self) -> tuple[bytes, ...]:
-        if self.listed is None:
-            with unbroken():
-                self.listed = tuple(self.trees.paths(self.tree, b""))
-        return self.listed
-
-
-def _ending(path: bytes) -> str:
-    return os.fsdecode(path.rpartition(b"/")[2].rpartition(b".")[2]).lower()

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from gitprun.resolvers.naming import Names, wording_of
-from gitprun.resolvers.signatures import is_counted
+from gitprun.resolvers.signatures import lines_only_in, redeclared
 
 # A shorter name, or one in small letters only, is a word of many libraries ("size", "put").
 _SHORTEST = 5
@@ -34,29 +34,19 @@ def ended_names(change: ChangedText) -> Names:
     wording = wording_of(change.path)
     if wording is None or not change.before:
         return frozenset()
-    lost = _only(change.before, change.after)
+    lost = lines_only_in(change.before, change.after)
     names = frozenset(name for name in wording.declared(lost) if _is_telling(name)) if lost else frozenset[bytes]()
     return names - frozenset(_WORD.findall(change.after)) if names else names
 
 
 def redeclared_names(change: ChangedText) -> Names:
     """Return the names whose declaration a side wrote in another way, where arguments can be counted."""
-    wording = wording_of(change.path)
-    if wording is None or not change.before or not change.after or not is_counted(change.path):
-        return frozenset()
-    lost, gained = _only(change.before, change.after), _only(change.after, change.before)
-    return wording.declared(lost) & wording.declared(gained) if lost and gained else frozenset()
+    return redeclared(change.path, change.before, change.after)
 
 
 def added_words(change: ChangedText) -> Names:
     """Return the words of the lines that a side added to a file."""
-    return frozenset(_WORD.findall(_only(change.after, change.before))) if change.after else frozenset()
-
-
-def _only(text: bytes, other: bytes) -> bytes:
-    """Return the lines of a text that another one does not have."""
-    known = {*other.split(b"\n")}
-    return b"\n".join(line for line in text.split(b"\n") if line not in known)
+    return frozenset(_WORD.findall(lines_only_in(change.after, change.before))) if change.after else frozenset()
 
 
 def _is_telling(name: bytes) -> bool:

@@ -11,6 +11,7 @@ from gitprun.resolvers.changes import pair_lines
 from gitprun.resolvers.kinds import find_faults
 from gitprun.resolvers.liveness import find_ended, find_swept
 from gitprun.resolvers.releases import find_misfiled
+from gitprun.resolvers.signatures import find_recounted
 from gitprun.resolvers.text import BOM, split_versions
 
 # Bytes from 0x80 on count as letters: words in UTF-8 and in any 8-bit encoding stay whole.
@@ -51,7 +52,8 @@ def audit(path: str, base: bytes | None, main: bytes, unit: bytes, merged: bytes
 
 def find_unmeant(conflict: FileConflict, text: bytes) -> tuple[str, ...]:
     """Name what neither side can have meant, though every line is where one of them has it."""
-    return (*(one.reason for one in find_ended(conflict, text)), *find_misfiled(conflict, text))
+    ended = (one.reason for one in find_ended(conflict, text))
+    return (*ended, *find_recounted(conflict, text), *find_misfiled(conflict, text))
 
 
 def _new_marker(conflict: FileConflict, text: bytes) -> str | None:

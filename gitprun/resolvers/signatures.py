@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from gitprun.resolvers.naming import wording_of
+from gitprun.resolvers.base import FileConflict, quote
+from gitprun.resolvers.naming import Names, wording_of
 
 _CLOSURE: Final = re.compile(rb"\|[^|\n]{0,99}\|")
 # A list of parameters longer than this is generated.
@@ -103,6 +104,46 @@ def is_counted(path: str) -> bool:
     return _ending(path) in _ROWS
 
 
+def lines_only_in(text: bytes, other: bytes) -> bytes:
+    """Return the lines of a text that another one does not have."""
+    known = {*other.split(b"\n")}
+    return b"\n".join(line for line in text.split(b"\n") if line not in known)
+
+
+def redeclared(path: str, before: bytes, after: bytes) -> Names:
+    """Return the names whose declaration is written in another way in ``after``, where arguments can be counted."""
+    wording = wording_of(path)
+    if wording is None or not before or not after or not is_counted(path):
+        return frozenset()
+    lost, gained = lines_only_in(before, after), lines_only_in(after, before)
+    return wording.declared(lost) & wording.declared(gained) if lost and gained else frozenset()
+
+
+def find_recounted(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:
+    """Name the calls of a merged text with as many arguments as one side's declaration took away.
+
+    Asked of calls that can only mean what the file declares: those by the bare name, or of the own object.
+    """
+    base, path, found = conflict.base, conflict.path, []
+    if not base or not is_counted(path):
+        return ()
+    for side, own, other in (("main", conflict.main, conflict.unit), ("unit", conflict.unit, conflict.main)):
+        for name in sorted(redeclared(path, base, own)):
+            old, new = lost_counts(path, base, own, name)
+            new += declared_arities(path, merged, name)
+            texts = (base, own, other, merged)
+            before, kept, there, have = (called_arities(path, text, name, bare=True) for text in texts)
+            for count in sorted(there - before):
+                # The side itself went on calling it so, and so it can be.
+                if kept[count] or not have[count] or any(one.takes(count) for one in new):
+                    continue
+                if any(one.takes(count) for one in old):
+                    line = line_of_call(path, merged, name, count)
+                    given = f"{count} argument{'' if count == 1 else 's'}"
+                    found.append(f"{side} changed what {quote(name)} takes, and line {line} gives it {given}")
+    return tuple(found)
+
+
 def declared_arities(path: str, text: bytes, name: bytes) -> list[Arity]:
     """Return how many arguments each declaration of a name takes."""
     row, code = _ROWS[_ending(path)], _code(path, text)
@@ -120,15 +161,18 @@ def _declarations(path: str, code: bytes, name: bytes) -> dict[int, list[bytes]]
     return declared
 
 
-def called_arities(path: str, text: bytes, name: bytes) -> Counter[int]:
-    """Count the calls of a name by how many arguments they have; spread ones are left out."""
-    return Counter(count for _, count in _calls(path, text, name))
+def called_arities(path: str, text: bytes, name: bytes, *, bare: bool = False) -> Counter[int]:
+    """Count the calls of a name by how many arguments they have; spread ones are left out.
+
+    With ``bare`` those of other objects are left out, too.
+    """
+    return Counter(count for _, count in _calls(path, text, name, bare=bare))
 
 
-def _calls(path: str, text: bytes, name: bytes) -> Iterator[tuple[int, int]]:
+def _calls(path: str, text: bytes, name: bytes, *, bare: bool = False) -> Iterator[tuple[int, int]]:
     code = _code(path, text)
     declared = _declarations(path, code, name)
-    for call in _call_of(name).finditer(code):
+    for call in (_bare_call_of if bare else _call_of)(name).finditer(code):
         listed = None if call.end() - 1 in declared else _read_list(code, call.end() - 1)
         if listed is not None and not any(one.startswith((b"*", b"...", b"&")) for one in listed[0]):
             yield call.start(), len(listed[0])
@@ -219,6 +263,12 @@ def _forms(ending: str, name: bytes) -> tuple[tuple[re.Pattern[bytes], re.Patter
 @lru_cache(maxsize=256)
 def _call_of(name: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![\w$])" + re.escape(name) + rb"\s{0,9}(?:<[\w<>, .?\[\]]{0,99}>\s?)?\(")
+
+
+@lru_cache(maxsize=256)
+def _bare_call_of(name: bytes) -> re.Pattern[bytes]:
+    own = rb"(?<![\w$.>:])(?:(?:this|self|Self|super\(\))(?:\.|->|::))?"
+    return re.compile(own + re.escape(name) + rb"\s{0,9}(?:<[\w<>, .?\[\]]{0,99}>\s?)?\(")
 
 
 def _ending(path: str) -> str:

@@ -279,7 +279,55 @@ def test_a_file_goes_here_and_is_needed_there(tmp_path: Path, case: str) -> None
     assert look(tmp_path, base, main, unit) == [said]
 
 
+KEYS = {
+    "json": (
+        {"web/locales/en.json": '{"cart": {"total": "Total", "tax": "Tax"}}\n'},
+        {"web/locales/en.json": '{"cart": {"sum": "Total", "tax": "Tax"}}\n'},
+        {"web/page.tsx": "const a = 1;\n<p>{t('cart.total')}</p>;\n"},
+        'web/page.tsx: main took "cart.total" away in web/locales/en.json, and line 2 uses it',
+    ),
+    "yaml, with the language at the top": (
+        {"config/locales/en.yml": "en:\n  cart:\n    total: Total\n    tax: Tax\n"},
+        {"config/locales/en.yml": "en:\n  basket:\n    total: Total\n  cart:\n    tax: Tax\n"},
+        {"app/views/a.erb": '<%= t("cart.total") %>\n'},
+        'app/views/a.erb: main took "cart.total" away in config/locales/en.yml, and line 1 uses it',
+    ),
+    "properties": (
+        {"src/i18n/en.properties": "cart.total = Total\n"},
+        {"src/i18n/en.properties": "cart.sum = Total\n"},
+        {"src/A.java": 'class A { String a = text("cart.total"); }\n'},
+        'src/A.java: main took "cart.total" away in src/i18n/en.properties, and line 1 uses it',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", KEYS)
+def test_a_key_of_a_translation(tmp_path: Path, case: str) -> None:
+    base, main, unit, said = KEYS[case]
+    assert look(tmp_path, base, main, unit) == [said]
+
+
 FINE = {
+    "another file has the key": (
+        {"locales/en.json": '{"cart": {"total": "Total"}}\n', "locales/more/en.json": '{"cart": {"total": "Total"}}\n'},
+        {"locales/en.json": "{}\n"},
+        {"page.ts": "t('cart.total');\n"},
+    ),
+    "the key was asked for before": (
+        {"locales/en.json": '{"cart": {"total": "Total"}}\n', "page.ts": "t('cart.total');\n"},
+        {"locales/en.json": "{}\n"},
+        {"page.ts": "t('cart.total', 1);\n"},
+    ),
+    "no folder of translations": (
+        {"data/en.json": '{"cart": {"total": "Total"}}\n'},
+        {"data/en.json": "{}\n"},
+        {"page.ts": "t('cart.total');\n"},
+    ),
+    "a file that cannot be read": (
+        {"locales/en.json": '{"cart": {"total": "Total"}\n'},
+        {"locales/en.json": "{}\n"},
+        {"page.ts": "t('cart.total');\n"},
+    ),
     "the name is still declared": (
         {"a.py": "def net_price():\n    pass\n", "b.py": "def net_price():\n    pass\n"},
         {"a.py": "\n"},

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.resolvers.signatures import Arity, called_arities, declared_arities, line_of_call
+from gitprun.resolvers.base import FileConflict
+from gitprun.resolvers.signatures import Arity, called_arities, declared_arities, find_recounted, line_of_call
 
 # Path, text, what declarations of "f" take, and how often it is called with how many arguments.
 COUNTED = {
@@ -36,7 +37,7 @@ COUNTED = {
         "a.rs",
         "fn f<'a>(&self, a: Vec<(u8, u8)>) -> u8 { x.f(vec![1,2]); f(a, |b, c| d) }\n",
         [Arity(1, 1)],
-        {1: 1, 3: 1},
+        {1: 1, 2: 1},
     ),
     "c#": (
         "A.cs",
@@ -63,6 +64,56 @@ def test_counted(case: str) -> None:
 def test_the_line_of_a_call() -> None:
     text = b"f(1)\n# f(1, 2)\n\nf(1, 2)\n"
     assert [line_of_call("a.py", text, b"f", count) for count in (1, 2, 3)] == [1, 4, 0]
+
+
+def text_of(row: str) -> bytes:
+    return row.replace("|", "\n").encode()
+
+
+BODY = "||def f():|    pass||def g():|    pass|"
+# Path, base, main, unit, merged, and what is said.
+IN_ONE_FILE = {
+    "python": (
+        *("a.py", f"def net(a):|    return a|{BODY}", f"def net(a, b):|    return a|{BODY}"),
+        f"def net(a):|    return a|{BODY}net(1)|",
+        f"def net(a, b):|    return a|{BODY}net(1)|",
+        ('main changed what "net" takes, and line 10 gives it 1 argument',),
+    ),
+    "a method of the own object": (
+        *("A.java", "class A {|  int net(int a) {|  }|}|", "class A {|  int net(int a, int b) {|  }|}|"),
+        "class A {|  int net(int a) {|  }|  int f() { return this.net(1); }|}|",
+        "class A {|  int net(int a, int b) {|  }|  int f() { return this.net(1); }|}|",
+        ('main changed what "net" takes, and line 4 gives it 1 argument',),
+    ),
+    "of another object": (
+        *("A.java", "class A {|  int net(int a) {|  }|}|", "class A {|  int net(int a, int b) {|  }|}|"),
+        "class A {|  int net(int a) {|  }|  int f() { return x.net(1); }|}|",
+        "class A {|  int net(int a, int b) {|  }|  int f() { return x.net(1); }|}|",
+        (),
+    ),
+    "an overload takes it": (
+        *("A.java", "class A {|  int net(int a) {|  }|}|", "class A {|  int net(int a, int b) {|  }|}|"),
+        "class A {|  int net(int a) {|  }|  int net(A a) {|  }|  int f() { return net(1); }|}|",
+        "class A {|  int net(int a, int b) {|  }|  int net(A a) {|  }|  int f() { return net(1); }|}|",
+        (),
+    ),
+    "the side calls it so as well": (
+        *("a.py", f"def net(a):|    return a|{BODY}", f"def net(a, b):|    return a|{BODY}net(2)|"),
+        f"def net(a):|    return a|{BODY}net(1)|",
+        f"def net(a, b):|    return a|{BODY}net(1)|net(2)|",
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IN_ONE_FILE)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_call_in_the_file_of_its_declaration(case: str, turned: bool) -> None:
+    path, base, main, unit, merged, said = IN_ONE_FILE[case]
+    sides = (unit, main) if turned else (main, unit)
+    conflict = FileConflict(path, text_of(base), *map(text_of, sides))
+    due = tuple(f"unit{one[4:]}" for one in said) if turned else said
+    assert find_recounted(conflict, text_of(merged)) == due
 
 
 PARTS = st.sampled_from(
