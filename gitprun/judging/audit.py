@@ -71,9 +71,8 @@ def audit_merge(trees: Trees, sides: Sides, tree: Oid, proved: frozenset[bytes],
 
 def _review(found: _Findings, path: bytes, conflict: FileConflict, text: bytes, *, known: bool) -> None:
     """Look at one text, and keep what is wrong with it or the better one."""
-    # Asked lazily: finding out whether there are several bases costs a walk through history.
     fixed = known or found.sides.by_hand
-    judged = review_text(conflict, text, found.means, lambda: fixed or found.sides.several_bases())
+    judged = review_text(conflict, text, found.means, found.sides.several_bases, fixed=fixed)
     if judged.state is MergeState.UNITED and judged.answer is not None:
         found.texts[path] = judged.text
         found.replaced.append(show_resolved(path, judged.answer))

@@ -7,7 +7,7 @@ the merge driver for one file, ``merge_text`` for three texts without a reposito
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -108,16 +108,22 @@ def judge_text(
     return JudgedText(state=state, text=answer.text, answer=answer, doubts=doubts)
 
 
-def review_text(conflict: FileConflict, merged: bytes, means: Means, fixed: Callable[[], bool]) -> JudgedText:
+def review_text(
+    conflict: FileConflict, merged: bytes, means: Means, several_bases: Callable[[], bool], *, fixed: bool = False
+) -> JudgedText:
     """Return what a text is worth that was merged without a conflict; where it is faulty, a proved one without faults
-    takes its place, unless it is ``fixed``: proved already, made by hand, or of several merge bases. That is asked only
-    of a faulty text, for it may take a program of git.
+    takes its place, unless it is ``fixed`` (proved already, or made by hand) or of several merge bases. Whether there
+    are several is asked only of a faulty text, for it takes a program of git.
     """
     doubts = find_doubts(conflict, merged, means.state)
+    several = bool(doubts.faults) and several_bases()
+    if several and conflict.base is not None:
+        # One of several bases does not tell what a side did: what counts is what is wrong without any.
+        doubts = find_doubts(replace(conflict, base=None), merged, means.state)
     if not doubts.faults:
         return JudgedText(state=MergeState.CLEAN, text=merged, doubts=doubts)
     # Who could not look at a text in time will not make a better one in time.
-    offered = () if doubts.late or fixed() else cascade_guarded(conflict, means.state, keep=False).texts
+    offered = () if doubts.late or fixed or several else cascade_guarded(conflict, means.state, keep=False).texts
     for one in offered:
         # All must be well, also that nothing was left unlooked at: else git's own text is no worse.
         if find_doubts(conflict, one.text, means.state) == Doubts():
