@@ -25,6 +25,7 @@ _SHORTEST = 2
 _TELLING = 3
 _WORD: Final = re.compile(rb"\w+")
 _TEXT: Final = re.compile(rb"\"([^\"\n]{3,80})\"|'([^'\n]{3,80})'")
+_PATH: Final = re.compile(rb"(?<![\w$.:/])[A-Za-z_]\w+(?:::|\.)[A-Za-z_]\w+")
 _NUMBER: Final = re.compile(rb"[:=\[,]\s*-?\d+(?:\.\d+)?\s*(?=[,\]}\n])")
 _DATA: Final = (".json", ".yml", ".yaml", ".toml")
 
@@ -188,7 +189,7 @@ def find_swept(conflict: FileConflict, merged: bytes) -> str | None:
     if conflict.base is None:
         return None
     texts = (conflict.base, conflict.main, conflict.unit, merged)
-    for find, least in ((_lines, _SWEPT_LINES), (_values, _SWEPT_VALUES), (_numbers, _SWEPT_LINES)):
+    for find, least in _SWEPT:
         base, main, unit, have = (find(conflict.path, text) for text in texts)
         for value, many in base.items():
             for side, own, other in (("main", main, unit), ("unit", unit, main)):
@@ -207,8 +208,21 @@ def _values(_path: str, text: bytes) -> Counter[bytes]:
     return Counter(one or other for one, other in _TEXT.findall(text))
 
 
+def _paths(path: str, text: bytes) -> Counter[bytes]:
+    """Count what code names by a path of several parts, in comments too: the first two of them."""
+    return Counter(_PATH.findall(text)) if wording_of(path) is not None else Counter()
+
+
 def _numbers(path: str, text: bytes) -> Counter[bytes]:
     """Count the values of data that are numbers, all as one."""
     if not path.endswith(_DATA):
         return Counter()
     return Counter({b"number": sum(1 for _ in _NUMBER.finditer(text))})
+
+
+_SWEPT: Final = (
+    (_lines, _SWEPT_LINES),
+    (_values, _SWEPT_VALUES),
+    (_paths, _SWEPT_LINES),
+    (_numbers, _SWEPT_LINES),
+)

@@ -29,7 +29,7 @@ def follow_move(clash: Removed, texts: Texts, roots: Roots) -> Texts | None:
             ((old, new, place) for old, new in chain if (place := _only_copy(old, roots[0], mover)) is not None), None
         )
         # One place for all of an edit: what is found at none went nowhere, and the clash stands.
-        if found is None:
+        if found is None or _wraps(found[1], found[0]):
             return None
         if found not in edits:
             edits.append(found)
@@ -55,6 +55,17 @@ def _changed(old: Node, new: Node) -> Iterator[list[tuple[Node, Node]]]:
             waiting += [[*chain, pair] for pair in zip(first, second, strict=True)]
         else:
             yield chain
+
+
+def _wraps(new: Node, old: Node) -> bool:
+    """Check whether an edit put something around the code: that belongs to what stood there, and does not go along."""
+    words, waiting = squash(old.text), [*new.children]
+    while waiting:
+        node = waiting.pop()
+        if node.kind == old.kind and squash(node.text) == words:
+            return True
+        waiting += node.children
+    return False
 
 
 def _only_copy(old: Node, base: Node, mover: Node) -> Node | None:
