@@ -117,3 +117,10 @@ def test_what_is_wrong_with_a_proto_file() -> None:
     assert faults(KIND, "message A {\n  int32 b = 1;\n") == ("brackets do not pair up",)
     assert faults(KIND, "message A {\n  int32 b = 1\n}\n") == ("a statement is not ended",)
     assert faults(KIND, "message A {" * 60 + "}" * 60) == ("blocks are nested too deep",)
+
+
+def test_values_of_two_enums_beside_each_other_share_their_names() -> None:
+    one = "enum A {\n  A0 = 0;\n  X = 7;\n}\n\nenum B {\n  B0 = 0;\n  X = 8;\n}\n"
+    for text in (one, f"message M {{\n{one}}}\n"):
+        assert faults(KIND, text) == ("the value X is in several enums",)
+    assert faults(KIND, one.replace("enum B", "message M {\nenum B") + "}\n") == ()
