@@ -60,7 +60,7 @@ def test_members_go_by_name_and_reserved_numbers_are_a_set() -> None:
         BASE.replace("2, 9 to 11;", "2, 9 to 11, 15, 16;")
         .replace("// old\n", "// old\n  int64 price = 5;\n")
         .replace("RED = 1;\n", "RED = 1;\n  BLUE = 2;\n")
-        .replace('"a.proto";\n', '"a.proto";\nimport "b.proto";\nimport "m.proto";\n')
+        .replace('"a.proto";\n', '"a.proto";\nimport "m.proto";\nimport "b.proto";\n')
         .replace("bool big = 4;\n", "bool big = 4;\n    bool small = 6;\n")
         .replace("(Item) returns (Item);\n", "(Item) returns (Item);\n  rpc Drop(Item) returns (Item);\n")
     )
