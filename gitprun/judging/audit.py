@@ -12,7 +12,7 @@ from gitprun.git.walk import Trees
 from gitprun.judging.conflicts import show_resolved
 from gitprun.judging.doubts import NOT_FINISHED, Late, guarded
 from gitprun.judging.judged import Means, Sides, Unchecked
-from gitprun.judging.shared_folders import lock_folders, new_migrations
+from gitprun.judging.shared_folders import lock_folders, new_migrations, new_records
 from gitprun.judging.text import review_text
 from gitprun.model.budget import unbroken
 from gitprun.model.findings import MergeState, ResolvedPath, Suspect
@@ -58,6 +58,7 @@ def audit_merge(trees: Trees, sides: Sides, tree: Oid, proved: frozenset[bytes],
     tree = replace_blobs(trees.repo, tree, found.texts) if found.texts else tree
     # They look at the tree with the better texts in it: a manifest may be one of these.
     _audit_migrations(found, tree)
+    _audit_records(found)
     _audit_locks(found, tree)
     unchecked = tuple(Unchecked(listed(paths, 1, show=show_path), why) for why, paths in found.unchecked.items())
     return Audited(
@@ -159,6 +160,24 @@ def _audit_migrations(found: _Findings, tree: Oid) -> None:
         found.unchecked.setdefault(said.reason, []).append(shared[0])
         return
     found.suspects += [Suspect(path=show_path(os.fsencode(folder)), reason=reason) for folder, reason in said]
+
+
+def _audit_records(found: _Findings) -> None:
+    """Look at folders of numbered files to which both sides added one of the same number."""
+    sides = found.sides
+    by_main, by_unit = (new_records(each.values()) for each in (sides.by_main, sides.by_unit))
+    shared = {*by_main.values()} & {*by_unit.values()}
+    # Of migrations more is asked, and by others.
+    folders = sorted({folder for folder, _ in shared} - {*new_migrations(sides.by_unit.values()).values()})
+    # Most merges: no tree is listed then.
+    if not folders:
+        return
+    from gitprun.resolvers.blocks.migrations import find_record_clashes
+
+    base = [os.fsdecode(path) for folder in folders for path in found.trees.paths(sides.base, folder)]
+    added = ([os.fsdecode(path) for path in each] for each in (by_main, by_unit))
+    for fault in find_record_clashes(base, *added):
+        found.suspects.append(Suspect(path=show_path(os.fsencode(fault.folder or ".")), reason=fault.words))
 
 
 def _audit_locks(found: _Findings, tree: Oid) -> None:

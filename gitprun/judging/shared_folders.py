@@ -1,4 +1,5 @@
-"""Where two sides meet although they changed different files: folders of migrations, manifests beside their locks."""
+"""Where two sides meet although they changed different files: folders of migrations and of other numbered files,
+manifests beside their locks."""
 
 from __future__ import annotations
 
@@ -17,6 +18,8 @@ LOCKED: Final = frozenset(
 )
 # Django and Rails say migrations or migrate, Alembic versions, Flyway its own name.
 _MIGRATIONS = re.compile(rb"migrat|^versions$|^flyway$", re.IGNORECASE)
+# Of an added file; whether its folder numbers its files is asked only where both sides added one of one number.
+_NUMBERED = re.compile(rb"(?:[A-Za-z]+[-_])?(\d{2,6})[-_ .]")
 
 
 def lock_folders(paths: Iterable[bytes]) -> set[str]:
@@ -38,12 +41,24 @@ def new_migrations(changes: Iterable[TreeChange]) -> dict[bytes, bytes]:
     return found
 
 
+def new_records(changes: Iterable[TreeChange]) -> dict[bytes, tuple[bytes, bytes]]:
+    """Return the added paths that may be numbered records, each with its folder and its number."""
+    found: dict[bytes, tuple[bytes, bytes]] = {}
+    for change in changes:
+        folder, _, name = change.path.rpartition(b"/")
+        number = _NUMBERED.match(name) if change.added else None
+        if number is not None:
+            found[change.path] = (folder, number[1])
+    return found
+
+
 def meeting_places(changes: Mapping[bytes, TreeChange]) -> frozenset[bytes]:
     """Return names of what changes can meet others at beside their own paths; no path of a tree is spelt so."""
     folders = new_migrations(changes.values()).values()
     locked = (folder.encode("utf-8", "surrogateescape") for folder in lock_folders(changes))
+    records = {folder + b"\0" + number for folder, number in new_records(changes.values()).values()}
     # A slash at the end or a NUL: no path in a tree has either, so no file can be meant by accident.
-    return frozenset({folder + b"/" for folder in folders} | {folder + b"\0lock" for folder in locked})
+    return frozenset(records | {folder + b"/" for folder in folders} | {folder + b"\0lock" for folder in locked})
 
 
 def may_clash(by_main: Mapping[bytes, TreeChange], by_unit: Mapping[bytes, TreeChange]) -> bool:

@@ -79,11 +79,14 @@ def prove_entries(
     return None
 
 
-def merge_keys(base: Sequence[K], main: Sequence[K], unit: Sequence[K]) -> list[K] | EntryClash:
+def merge_keys(
+    base: Sequence[K], main: Sequence[K], unit: Sequence[K], *, listed: bool = False
+) -> list[K] | EntryClash:
     """Order the keys of a merge: all that a side added, and those of base that neither side removed.
 
     Base's order holds, or that of the one side that reordered; what is added follows the key it followed on its
-    side, main's before the unit's. Keys that are sorted in all three versions stay sorted.
+    side, main's before the unit's. Keys that are sorted in all three versions stay sorted; ``listed`` ones are items of
+    a list.
     """
     for keys in (base, main, unit):
         if len(set(keys)) < len(keys):
@@ -101,17 +104,21 @@ def merge_keys(base: Sequence[K], main: Sequence[K], unit: Sequence[K]) -> list[
     merged = _join_added(by_main.get(None, []), by_unit.get(None, []), placed)
     for key in kept:
         merged += [key, *_join_added(by_main.get(key, []), by_unit.get(key, []), placed)]
-    order = common_order(base, main, unit)
+    order = common_order(base, main, unit, listed=listed)
     return sorted(merged, key=order) if order else merged
 
 
-def common_order(*versions: Sequence[K]) -> Callable[[K], Any] | None:
+def common_order(*versions: Sequence[K], listed: bool = True) -> Callable[[K], Any] | None:
     """Find the order by which every version is sorted, as a key for ``sorted``; None when there is no such order.
 
-    A version with fewer than two keys is sorted, but only two versions with more than that tell an order.
+    A version with fewer than two keys is sorted, but only two versions with more than that tell an order. Of a list
+    that had one item no order is told: the place in a list may mean something, that in a table does not.
     """
     # Any list of two is sorted one way or the other; a single version proves no habit.
     if sum(len(keys) > 1 for keys in versions) < 2:
+        return None
+    # Each side put its own behind the one there was, and two that happen to be in order are no habit either.
+    if listed and any(len(keys) == 1 for keys in versions):
         return None
     # From the strictest on: where several hold, the one that leaves the fewest surprises decides.
     for order in (_plain, _folded, _natural):

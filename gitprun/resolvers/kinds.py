@@ -35,6 +35,17 @@ def all_kinds() -> tuple[Kind, ...]:
     return tuple(kind for family, table in FAMILIES for kind in load_family(family, table))
 
 
+# Grammars are an extra: what there is to type where one is missing.
+GRAMMARS_HINT: Final = "pip install 'gitprun[grammars]'"
+# Program texts that no kind reads. Of prose and data nobody expects that more than their lines is looked at.
+_ENDINGS: Final = (
+    ".adb .ads .applescript .asm .astro .awk .bat .clj .cljc .cljs .cls .cmd .coffee .cr .d .elm .erl .f "
+    ".for .frag .fs .fsx .gd .glsl .gradle .groovy .hlsl .hrl .hx .jl .jsonnet .libsonnet .lisp .m .metal "
+    ".ml .mli .mm .move .nim .pas .pl .pm .pp .ps1 .psm1 .purs .pyx .raku .re .rego .rkt .s .sass .scm "
+    ".st .styl .svelte .tcl .vala .vb .vert .vhd .vhdl .vue .wgsl .zig "
+)
+_UNREAD: Final = frozenset(_ENDINGS.split())
+
 _NEAR: Final = Patterns((pattern, family) for family, patterns in INDEX.items() for pattern in patterns)
 
 
@@ -59,9 +70,10 @@ def why_unjudged(path: str, size: int) -> str:
     if size > SIZE_LIMIT:
         megabytes = f"{size / 1_000_000:.1f}".removesuffix(".0")
         return f"too large ({megabytes} MB)"
-    judges = [kind for kind in kinds_for(path) if kind.faults is not no_faults]
-    if not judges or any(kind.is_able() for kind in judges):
-        return ""
     name = path.rpartition("/")[2]
-    # Grammars are an extra (gitprun[grammars]): the file type says which one is missing.
-    return f"no grammar for {name[name.rfind('.') :] if '.' in name else name}"
+    ending = name[name.rfind(".") :] if "." in name else name
+    judges = [kind for kind in kinds_for(path) if kind.faults is not no_faults]
+    # What can be found without a grammar is found all the same; said is that this was not all.
+    if not all(kind.is_able() for kind in judges):
+        return f"no grammar for {ending} ({GRAMMARS_HINT})"
+    return "" if judges or ending.lower() not in _UNREAD else f"nothing is known of {ending} files"

@@ -18,6 +18,10 @@ Names = frozenset[bytes]
 # The parts of what is imported, the outermost first.
 ImportPath = tuple[bytes, ...]
 
+# Blocks of HCL that stand many times in spite of their label: each provider of one name has an alias of its own, and
+# the others are made, or run, one after another.
+REPEATED_BLOCKS: Final = ("provider", "provisioner", "dynamic", "connection", "post-processor")
+
 _WORD: Final = re.compile(rb"[\w$]+")
 # Words of an import that bind nothing.
 _IMPORTING: Final = frozenset((b"import", b"as", b"type", b"typeof", b"default", b"from", b"of", b"in", b"self"))

@@ -179,7 +179,7 @@ def test_what_is_too_large_is_said(tmp_path: Path) -> None:
 def test_a_missing_grammar_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grammars, "_open", lambda row: f"the grammar of {row.name} is not installed")
     doors = Doors(tmp_path, "x.tf", b"a\nb\nc\nd\ne\nf\n", b"A\nb\nc\nd\ne\nf\n", b"a\nb\nc\nd\ne\nF\n")
-    assert doors.answers() == let("not checked: no grammar for .tf")
+    assert doors.answers() == let("not checked: no grammar for .tf (pip install 'gitprun[grammars]')")
 
 
 def test_a_look_that_fails_is_said_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,6 +145,21 @@ def test_two_branches_that_add_the_same_migration_number(tmp_path: Path) -> None
     assert suspect.reason.startswith("0002_colour.py and 0002_size.py ")
 
 
+def test_two_branches_that_add_the_next_record_of_a_numbered_folder(tmp_path: Path) -> None:
+    records = {f"docs__adr__000{number}-{name}_dot_md": "x\n" for number, name in enumerate("abc", 1)}
+    repo = make_repo(tmp_path / "repo", **records)
+    for name in ("events", "queues"):
+        repo.switch(name, new=True, start="main")
+        repo.write(f"docs/adr/0004-{name}.md", f"# {name}\n")
+        repo.commit(name)
+    repo.switch("main")
+    report = land_branches(repo, "events", "queues")
+    assert states(report) == {"events": "landed", "queues": "suspect"}
+    [suspect] = report.items[1].suspects
+    assert suspect.path == "docs/adr"
+    assert suspect.reason == ("0004-events.md and 0004-queues.md have one number: give the later one the next number")
+
+
 def test_migrations_that_each_have_a_folder(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", db__migrations__20260101000000_start__migration_dot_sql="create table a ();\n")
     for name in ("colour", "size"):

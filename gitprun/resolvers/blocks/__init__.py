@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitprun.resolvers.base import Kind
-from gitprun.resolvers.blocks import dockerfile, graphql, makefile, markup, notebooks, prisma, proto, rails, sql
+from gitprun.resolvers.blocks import bracketed, dockerfile, makefile, markup, notebooks, prisma, proto, rails, sql
 
 KINDS: tuple[Kind, ...] = (
     prisma.KIND,
@@ -13,7 +13,7 @@ KINDS: tuple[Kind, ...] = (
     rails.KIND,
     sql.KIND,
     notebooks.KIND,
-    graphql.KIND,
+    *bracketed.KINDS,
     markup.PAGES,
     markup.KIND,
 )

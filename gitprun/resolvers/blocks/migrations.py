@@ -1,4 +1,5 @@
-"""Migration folders: two heads, or two migrations of one number, that only a merge brings together."""
+"""Migration folders: two heads, or two migrations of one number, that only a merge brings together; and so of other
+folders in which each record has a number."""
 
 from __future__ import annotations
 
@@ -26,6 +27,10 @@ _REVISION = re.compile(r"^revision\b[^=\n]*=\s*[\"']([^\"']+)[\"']", re.MULTILIN
 _DOWN = re.compile(r"^down_revision\b[^=\n]*=\s*(\([^)]*\)|\[[^\]]*\]|[^\n]*)", re.MULTILINE)
 _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
 _COMMENT = re.compile(r"#[^\n]*")
+# 0007-use-events.md, ADR-0007-use-events.md, 12_rules.txt: the number first, but for a word.
+_RECORD = re.compile(r"(?P<lead>[A-Za-z]+[-_])?(?P<number>\d{2,6})(?:[-_ ].*)?(?P<ending>\.\w+)")
+# Fewer show no habit.
+_RECORDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,41 @@ def find_clashes(
         for fault in found
         if all(any(_within(path, side) for path in fault.files) for side in (only_main, only_unit))
     )
+
+
+def find_record_clashes(
+    base: Collection[str], main: Collection[str], unit: Collection[str]
+) -> tuple[MigrationFault, ...]:
+    """Find records to which both sides gave the next number of their folder.
+
+    ``base`` are all paths of the base in those folders, ``main`` and ``unit`` what each side has added. A folder is
+    numbered if it has three files or more that begin with a number of one width, each of them once.
+    """
+    known, by_main, by_unit = (_records(paths) for paths in (base, set(main) - set(unit), set(unit) - set(main)))
+    faults: list[MigrationFault] = []
+    for place in sorted(by_main.keys() & by_unit.keys() & known.keys()):
+        taken, *added = (each[place] for each in (known, by_main, by_unit))
+        if len(taken) < _RECORDS or any(len(names) > 1 for names in taken.values()):
+            continue
+        # The next ones only: numbers given elsewhere (of a pull request) are not counted up by whoever writes a file.
+        last = max(taken)
+        for number in sorted(added[0].keys() & added[1].keys()):
+            if all(last < number <= last + len(side) for side in added):
+                names = sorted({*added[0][number], *added[1][number]})
+                faults.append(_fault("have one number", place[0], names, "give the later one the next number"))
+    return tuple(faults)
+
+
+def _records(paths: Iterable[str]) -> dict[tuple[str, ...], dict[int, list[str]]]:
+    """Sort the names of records by folder and kind of name, then by number."""
+    found: dict[tuple[str, ...], dict[int, list[str]]] = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        record = _RECORD.fullmatch(name)
+        if record is not None:
+            place = (folder, record["lead"] or "", str(len(record["number"])), record["ending"])
+            found.setdefault(place, {}).setdefault(int(record["number"]), []).append(name)
+    return found
 
 
 def find_migration_faults(paths: Collection[str], added: Collection[str], read: Read) -> tuple[MigrationFault, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -84,7 +85,15 @@ def find_proto_faults(text: str) -> tuple[str, ...]:
         members = [member for member, _ in _members(block)]
         kinds = ("field", "value", "message", "enum", "rpc", "oneof")
         faults += [f"{block.named} has {twin} twice" for twin in twins((*members, *_others(block)), *kinds)]
-    return tuple(dict.fromkeys((*faults, *number_faults(tree))))
+    return tuple(dict.fromkeys((*faults, *_shared_values(tree), *number_faults(tree))))
+
+
+def _shared_values(tree: BlockEntry) -> Iterator[str]:
+    """Name values of several enums beside each other: the names of these belong to what is around the enums."""
+    for block in (tree, *_blocks(tree)):
+        enums = [entry for entry in block.inner if entry.key[0] == "enum"]
+        counts = Counter(name for enum in enums for name in {each.key[1] for each, _ in _members(enum)})
+        yield from (f"the value {name} is in several enums" for name, many in counts.items() if many > 1)
 
 
 def number_faults(tree: BlockEntry) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ Row = tuple[int | None, int | None, int | None]
 Keys = Sequence[Hashable]
 
 
-def align_by_key(base: Keys, main: Keys, unit: Keys) -> list[Row] | EntryClash:
+def align_by_key(base: Keys, main: Keys, unit: Keys, *, listed: bool = False) -> list[Row] | EntryClash:
     """Merge lists of distinct keys: base's order, additions after what they followed, sorted if all are."""
-    order = merge_keys(base, main, unit)
+    order = merge_keys(base, main, unit, listed=listed)
     if isinstance(order, EntryClash):
         return order
     places = [{key: at for at, key in enumerate(keys)} for keys in (base, main, unit)]
@@ -30,7 +30,7 @@ def align_items(base: Keys, main: Keys, unit: Keys, *, ordered: bool = False) ->
     # Of repeated items nobody can tell which one a side removed, so they are never taken as a set.
     distinct = all(len(set(keys)) == len(keys) for keys in (base, main, unit))
     if distinct and not ordered and _only_adds_or_removes(base, main) and _only_adds_or_removes(base, unit):
-        return align_by_key(base, main, unit)
+        return align_by_key(base, main, unit, listed=True)
     late = _align_ordered(base, main, unit, early=False)
     if isinstance(late, EntryClash) or distinct:
         return late

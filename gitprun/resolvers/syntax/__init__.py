@@ -14,7 +14,11 @@ from gitprun.resolvers.syntax.resolver import resolve
 KINDS: tuple[Kind, ...] = (
     *(
         Kind(
-            row.name, row.files, (partial(resolve, row),), partial(find_faults, row), is_able=partial(has_grammar, row)
+            row.name,
+            row.files,
+            (partial(resolve, row),),
+            partial(find_faults, row),
+            is_able=partial(has_grammar, row) if row.needed else lambda: True,
         )
         for row in GRAMMARS
     ),

@@ -19,7 +19,9 @@ _TOKEN = re.compile(rb"\w+|[^\w\s]")
 # Parts of a construct, of which it has one each: a body under another form is the same body.
 _PART = re.compile("(?:list|body|block|clause|arguments|parameters|specifiers|fields|heritage|set|formals|object)$")
 # Kinds that hold one expression after another: at a place in there an expression of another kind is a changed one.
-OPERANDS = re.compile("argument|parameter|array|tuple|operator|expression_list|^list$")
+OPERANDS = re.compile(
+    "argument|parameter|array|tuple|operator|expression_list|initializer_list|concatenated|conditional|^list$"
+)
 # Beyond this many possible pairs the likeness of what is left over is not asked for: twenty by twenty, of which each
 # costs a count of all its words.
 PAIR_LIMIT = 400

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from gitprun.resolvers.naming import REPEATED_BLOCKS
+
 if TYPE_CHECKING:
     import tree_sitter
 
@@ -36,6 +38,8 @@ _BARE = re.compile(
 # These register the name itself; all others need something to register under it.
 _ONE_WORD = frozenset({"gem", "resources", "resource", "load"})
 _CONSTANT = re.compile(rb"[A-Z][A-Z0-9_]+")
+_EXPORTS = re.compile(rb"(?:module\.)?exports(?:\.\w+)?")
+_USES = frozenset({"use_declaration", "namespace_use_declaration"})
 _LEAVING = re.compile(r"(?:break|return|throw|continue|raise|goto)")
 
 
@@ -201,8 +205,11 @@ def is_derive(node: tree_sitter.Node) -> bool:
 
 
 def is_labelled(node: tree_sitter.Node) -> bool:
-    """Check whether a block has a label of its own."""
-    return any("string" in child.type for child in node.named_children)
+    """Check whether a block has a label of its own, and is known by it."""
+    first = node.named_children[0].text or b"" if node.named_children else b""
+    return first.decode("utf-8", "replace") not in REPEATED_BLOCKS and any(
+        "string" in child.type for child in node.named_children
+    )
 
 
 def has_name(node: tree_sitter.Node) -> bool:
@@ -220,6 +227,32 @@ def is_export_list(node: tree_sitter.Node) -> bool:
     parent = node.parent
     left = None if parent is None else parent.child_by_field_name("left")
     return left is not None and left.text == b"__all__"
+
+
+def is_exported(node: tree_sitter.Node) -> bool:
+    """Check whether a text is one of ``__all__``."""
+    return node.parent is not None and is_export_list(node.parent)
+
+
+def is_all(node: tree_sitter.Node) -> bool:
+    """Check whether an import or an export is of whatever a module has."""
+    return any(child.type in ("*", "wildcard_import") for child in node.children)
+
+
+def is_exports(node: tree_sitter.Node) -> bool:
+    """Check whether what is assigned to is what a module of Node gives away."""
+    return _EXPORTS.fullmatch(node.text or b"") is not None
+
+
+def is_bound(node: tree_sitter.Node) -> bool:
+    """Check whether what is used is a name, and there under all conditions."""
+    text = node.text or b""
+    # Nobody can say such a name, or it is that of the module around.
+    if text == b"self" or text.endswith((b"as _", b"*", b"}")):
+        return False
+    while node.parent is not None and node.type not in _USES:
+        node = node.parent
+    return has_no_condition(node) and not (node.text or b"").startswith((b"use function", b"use const"))
 
 
 def is_class_body(node: tree_sitter.Node) -> bool:
@@ -263,6 +296,10 @@ CONDITIONS: Mapping[str, Condition] = {
     "not-init": is_no_init,
     "plain-arm": is_plain_arm,
     "export-list": is_export_list,
+    "exported": is_exported,
+    "all": is_all,
+    "exports": is_exports,
+    "bound": is_bound,
 }
 
 # What a condition asks a node for, as steps of a path; those not named here go by parts of names and by text.
@@ -280,4 +317,5 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "no-cfg": ("#attribute_item",),
     "plain-arm": ("pattern",),
     "export-list": ("left",),
+    "exported": ("left",),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,25 @@ def _modifier(node: tree_sitter.Node) -> str:
     return "visibility" if text in ("public", "private", "protected", "internal") else text
 
 
+_LAST = re.compile(r"\w+")
+# Of a package of Go the last part of its path is the name, but for its version.
+_GO_PACKAGE = re.compile(r'(?:(?P<alias>\S+)\s+)?"(?:[^"]*/)?(?P<name>(?!v\d+")[^"/]+?)(?:/v\d+|\.v\d+)?"')
+
+
+def _bound(node: tree_sitter.Node) -> str:
+    """Return the name that an import binds; the whole import where several things may have it, or there is none."""
+    text = squeezed(node)
+    package = _GO_PACKAGE.fullmatch(text)
+    if package is not None:
+        name = package["alias"] or package["name"]
+        return text if name in (".", "_") else name
+    # Of functions, and of members of a class, there may be several with one name.
+    if text.startswith("import static ") or any(mark in text for mark in "*{"):
+        return text
+    name = _LAST.findall(text)[-1]
+    return name if name[0].isupper() else text
+
+
 # What those who find such words ask a node for, as steps of a path.
 SPECIAL_NEEDS: Mapping[str, tuple[Path, ...]] = {
     "!call": ("arguments",),
@@ -105,4 +125,9 @@ SPECIAL_NEEDS: Mapping[str, tuple[Path, ...]] = {
 }
 
 # Words that no path leads to.
-SPECIAL: Mapping[str, Special] = {"!call": registered, "!parameters": _parameters, "!modifier": _modifier}
+SPECIAL: Mapping[str, Special] = {
+    "!call": registered,
+    "!parameters": _parameters,
+    "!modifier": _modifier,
+    "!bound": _bound,
+}

@@ -94,3 +94,5 @@ class Grammar:
     tails: Mapping[str, str] = field(default_factory=dict)
     # Kinds that the row of a related language brought along and this grammar does not have.
     absent: frozenset[str] = frozenset()
+    # Whether nothing else tells that a text is sound; of XML the standard library does.
+    needed: bool = True

@@ -246,6 +246,12 @@ class Weaver:
         before, after = ({*_TOKEN.findall(each.core.text)} for each in (old, new))
         if before <= after:
             return False
+        # Texts behind each other are one text, of which each side wrote another.
+        if "concatenated" in old.core.parent.kind:
+            return True
+        # A parameter with a type is known by its name.
+        if "parameter" in old.core.parent.kind and _parameter(old) != _parameter(new):
+            return True
         return old.core.kind != new.core.kind or (not old.core.children and "identifier" in old.core.kind)
 
     def _require_one_move(self) -> None:
@@ -336,6 +342,13 @@ class Weaver:
         if len(ranks) == 1 and ranks <= self.tidy:
             return sorted(slots, key=lambda slot: _words(slot.any))
         return slots
+
+
+def _parameter(entry: ChildEntry) -> bytes | None:
+    """Return the name of a parameter; None where it has none of its own."""
+    raw = entry.core.raw
+    found = next((node for name in ("name", "pattern", "declarator") if (node := raw.child_by_field_name(name))), None)
+    return None if found is None else found.text
 
 
 def _family(entry: ChildEntry) -> str:

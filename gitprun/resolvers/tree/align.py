@@ -39,7 +39,8 @@ def align(rules: ValueRules, path: Path, base: EntryGroup, main: EntryGroup, uni
         keys = named
     else:
         keys = [[entry.key for entry in entries] for entries in versions]
-    return _align_keyed(path, versions, keys)
+    listed = any(entry.key is None for entries in versions for entry in entries)
+    return _align_keyed(path, versions, keys, listed=listed)
 
 
 def fields_of(rules: ValueRules, value: Value) -> Mapping[str, str]:
@@ -56,13 +57,15 @@ def fields_of(rules: ValueRules, value: Value) -> Mapping[str, str]:
     return fields
 
 
-def _align_keyed(path: Path, versions: list[tuple[KeyedEntry, ...]], keys: list[list[Hashable]]) -> list[Row]:
+def _align_keyed(
+    path: Path, versions: list[tuple[KeyedEntry, ...]], keys: list[list[Hashable]], *, listed: bool
+) -> list[Row]:
     for entries, names in zip(versions, keys, strict=True):
         # Of two entries with one key nobody can tell which the other side changed.
         double = next((key for key, count in Counter(names).items() if count > 1), None)
         if double is not None:
             raise Contradiction(f"{_show(path, entries[names.index(double)], double)} is there twice")
-    order = merge_keys(*keys)
+    order = merge_keys(*keys, listed=listed)
     if isinstance(order, EntryClash):
         raise Contradiction(f"{show_key(path) if path else 'the file'} {order.reason}")
     base, main, unit = (dict(zip(names, entries, strict=True)) for names, entries in zip(keys, versions, strict=True))

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gitprun.resolvers.blocks.migrations import MigrationFault, find_clashes, find_migration_faults
+from gitprun.resolvers.blocks.migrations import (
+    MigrationFault,
+    find_clashes,
+    find_migration_faults,
+    find_record_clashes,
+)
 
 Files = dict[str, str]
 
@@ -133,3 +138,30 @@ def test_a_fault_names_its_paths() -> None:
             "give the later one a new number",
         ),
     )
+
+
+ADRS = tuple(f"docs/adr/{number:04}-{name}.md" for number, name in enumerate(("record", "use-git", "no-web"), 1))
+RECORDS = (
+    (ADRS, ("docs/adr/0004-a.md",), ("docs/adr/0004-b.md",),
+     "docs/adr: 0004-a.md and 0004-b.md have one number: give the later one the next number"),
+    (ADRS, ("docs/adr/0004-a.md", "docs/adr/0005-a.md"), ("docs/adr/0004-b.md",),
+     "docs/adr: 0004-a.md and 0004-b.md have one number: give the later one the next number"),
+    (tuple(path.replace("0", "ADR-0", 1) for path in ADRS), ("docs/adr/ADR-0004-a.md",), ("docs/adr/ADR-0004-b.md",),
+     "docs/adr: ADR-0004-a.md and ADR-0004-b.md have one number: give the later one the next number"),
+    (("01_a.txt", "02_b.txt", "03_c.txt"), ("04_d.txt",), ("04_e.txt",),
+     ".: 04_d.txt and 04_e.txt have one number: give the later one the next number"),
+    # The same file, other numbers, another width, another sort of file, and numbers that nobody counts up.
+    (ADRS, ("docs/adr/0004-a.md",), ("docs/adr/0004-a.md",), ""),
+    (ADRS, ("docs/adr/0004-a.md",), ("docs/adr/0005-b.md",), ""),
+    (ADRS, ("docs/adr/0004-a.md",), ("docs/adr/004-b.md",), ""),
+    (ADRS, ("docs/adr/0004-a.md",), ("docs/adr/0004-a.png",), ""),
+    (ADRS, ("docs/adr/1207-a.md",), ("docs/adr/1207-b.md",), ""),
+    (ADRS[:2], ("docs/adr/0003-a.md",), ("docs/adr/0003-b.md",), ""),
+    ((*ADRS, "docs/adr/0003-again.md"), ("docs/adr/0004-a.md",), ("docs/adr/0004-b.md",), ""),
+    (ADRS, ("docs/other/0004-a.md",), ("docs/adr/0004-b.md",), ""),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("base", "main", "unit", "line"), RECORDS)
+def test_records_of_one_number(base: tuple[str, ...], main: tuple[str, ...], unit: tuple[str, ...], line: str) -> None:
+    assert [fault.line for fault in find_record_clashes(base, main, unit)] == ([line] if line else [])

@@ -60,7 +60,7 @@ def test_members_go_by_name_and_reserved_numbers_are_a_set() -> None:
         BASE.replace("2, 9 to 11;", "2, 9 to 11, 15, 16;")
         .replace("// old\n", "// old\n  int64 price = 5;\n")
         .replace("RED = 1;\n", "RED = 1;\n  BLUE = 2;\n")
-        .replace('"a.proto";\n', '"a.proto";\nimport "b.proto";\nimport "m.proto";\n')
+        .replace('"a.proto";\n', '"a.proto";\nimport "m.proto";\nimport "b.proto";\n')
         .replace("bool big = 4;\n", "bool big = 4;\n    bool small = 6;\n")
         .replace("(Item) returns (Item);\n", "(Item) returns (Item);\n  rpc Drop(Item) returns (Item);\n")
     )
@@ -117,3 +117,10 @@ def test_what_is_wrong_with_a_proto_file() -> None:
     assert faults(KIND, "message A {\n  int32 b = 1;\n") == ("brackets do not pair up",)
     assert faults(KIND, "message A {\n  int32 b = 1\n}\n") == ("a statement is not ended",)
     assert faults(KIND, "message A {" * 60 + "}" * 60) == ("blocks are nested too deep",)
+
+
+def test_values_of_two_enums_beside_each_other_share_their_names() -> None:
+    one = "enum A {\n  A0 = 0;\n  X = 7;\n}\n\nenum B {\n  B0 = 0;\n  X = 8;\n}\n"
+    for text in (one, f"message M {{\n{one}}}\n"):
+        assert faults(KIND, text) == ("the value X is in several enums",)
+    assert faults(KIND, one.replace("enum B", "message M {\nenum B") + "}\n") == ()

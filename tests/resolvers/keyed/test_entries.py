@@ -83,6 +83,14 @@ def test_orders_by_which_keys_may_be_sorted() -> None:
     assert common_order(["a"], ["a", "b"]) is None
 
 
+def test_a_list_of_one_item_is_not_taken_for_sorted() -> None:
+    assert common_order(["b"], ["b", "d"], ["b", "c"]) is None
+    assert merge_keys(["b"], ["b", "d"], ["b", "c"], listed=True) == ["b", "d", "c"]
+    assert merge_keys(["a", "b"], ["a", "b", "d"], ["a", "b", "c"], listed=True) == ["a", "b", "c", "d"]
+    # Keys of a table: where they stand means nothing, and tools sort them.
+    assert merge_keys(["b"], ["b", "d"], ["b", "c"]) == ["b", "c", "d"]
+
+
 @pytest.mark.parametrize(
     ("merged", "fault"),
     [

@@ -255,7 +255,8 @@ MERGED = {
         "export * from './a';\n",
         "export * from './a';\nexport { m } from './m';\n",
         "export * from './a';\nexport { U } from './u';\n",
-        "export * from './a';\nexport { U } from './u';\nexport { m } from './m';\n",
+        # One that was there shows no order.
+        "export * from './a';\nexport { m } from './m';\nexport { U } from './u';\n",
     ),
     "the same package and one more": (
         "R packages",

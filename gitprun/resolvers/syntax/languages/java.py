@@ -37,7 +37,7 @@ JAVA = Grammar(
         Named(("element_value_pair",), ("key",)),
     ),
     unique=(
-        Unique(("program",), ("#import_declaration",), "the import"),
+        Unique(("program",), ("#import_declaration",), "the import", ("!bound",)),
         Unique(("program", "class_body", "interface_body"), tuple(f"#{kind}" for kind in _TYPES), "the type"),
         Unique(("class_body", "interface_body", "enum_body_declarations"),
                ("#method_declaration", "#constructor_declaration"), "the method"),

@@ -31,7 +31,7 @@ KOTLIN = Grammar(
         Named(("value_argument",), ("#identifier",)),
     ),
     unique=(
-        Unique(("source_file",), ("#import",), "the import"),
+        Unique(("source_file",), ("#import",), "the import", ("!bound",)),
         Unique(("class_body",), ("#function_declaration",), "the function",
                ("name", "#user_type", "#function_value_parameters/#parameter/?#user_type")),
         # An extension has the type it extends in front of its name, and is another thing than the member of that name.
@@ -65,7 +65,7 @@ SCALA = Grammar(
         Named(("access_modifier",), (), "visibility"),
     ),
     unique=(
-        Unique(("compilation_unit",), ("#import_declaration",), "the import"),
+        Unique(("compilation_unit",), ("#import_declaration",), "the import", ("!bound",)),
         Unique(("template_body",), ("#function_definition",), "the function"),
         Unique(("compilation_unit", "template_body"), ("#class_definition", "#trait_definition"), "the type"),
     ),
@@ -109,6 +109,7 @@ CSHARP = Grammar(
     ),
     unique=(
         Unique(("compilation_unit",), ("#using_directive",), "the using"),
+        Unique(("compilation_unit",), ("#using_directive/name",), "the using of", (".",)),
         Unique(("declaration_list",), ("#method_declaration", "#constructor_declaration"), "the method"),
         Unique(("declaration_list",), ("#property_declaration",), "the property",
                ("name", "#explicit_interface_specifier")),

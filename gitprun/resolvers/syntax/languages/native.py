@@ -123,7 +123,7 @@ GO = Grammar(
         Named(("expression_statement",), ("!call",), "call"),
     ),
     unique=(
-        Unique(("import_spec_list",), ("#import_spec",), "the import"),
+        Unique(("import_spec_list",), ("#import_spec",), "the import", ("!bound",)),
         Unique(("source_file",), ("#method_declaration",), "the method"),
         Unique(("source_file",), ("#function_declaration/name", "#type_declaration/#type_spec/name",
                                   "#const_declaration/#const_spec/name", "#var_declaration/#var_spec/name"),
@@ -200,8 +200,11 @@ RUST = Grammar(
         Unique(("source_file", "declaration_list"), ("#struct_item", "#enum_item", "#trait_item", "#type_item"),
                "the type", only="no-cfg"),
         Unique(("source_file", "declaration_list"), ("#mod_item",), "the module", only="no-cfg"),
-        Unique(("source_file", "declaration_list"), ("#use_declaration",), "the use", (".",), only="no-cfg"),
-        Unique(("use_list",), ("*",), "the use", (".",)),
+        Unique(("source_file", "declaration_list"), tuple(
+            f"#use_declaration/{way}" for way in ("argument", "#use_list/*", "#scoped_use_list/list/*",
+                                                  "#scoped_use_list/list/#scoped_use_list/list/*")),
+               "the use", ("alias|name|.",), only="bound"),
+        Unique(("use_list",), ("*",), "the use", ("alias|name|.",), only="bound"),
         Unique(("field_declaration_list",), ("#field_declaration",), "the field", only="no-cfg"),
         Unique(("enum_variant_list",), ("#enum_variant",), "the variant", only="no-cfg"),
         Unique(("enum_variant_list",), ("#enum_variant/value",), "the value", (".",), only="literal"),

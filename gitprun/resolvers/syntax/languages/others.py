@@ -41,11 +41,6 @@ HCL = Grammar(
         Named(("block",), ("#identifier", "#string_lit")),
         Named(("object_elem",), ("key",)),
     ),
-    unique=(
-        Unique(("body",), ("#attribute",), "the attribute"),
-        Unique(("body",), ("#block",), "the block", only="labelled"),
-        Unique(("object",), ("#object_elem",), "the key"),
-    ),
 )
 
 NIX = Grammar(
@@ -57,10 +52,6 @@ NIX = Grammar(
         Scope(("binding_set",), (Group(("binding", "inherit", "inherit_from")),)),
     ),
     names=(Named(("formal",), ("name",)), Named(("binding",), ("attrpath",))),
-    unique=(
-        Unique(("formals",), ("#formal",), "the argument"),
-        Unique(("binding_set",), ("#binding",), "the key"),
-    ),
     joins=frozenset({"binding_set"}),
 )
 
@@ -158,7 +149,6 @@ DEVICETREE = Grammar(
     # Properties before nodes, as the device tree compiler asks for.
     scopes=(Scope(("node",), (Group(("property",), head=True), Group(("node",)))),),
     names=(Named(("property",), ("name",)), Named(("node",), ("name", "address"))),
-    unique=(Unique(("node",), ("#property",), "the property"), Unique(("node",), ("#node",), "the node")),
 )
 
 SYSTEMVERILOG = Grammar(name="systemverilog", files=("*.sv", "*.svh", "*.v", "*.vh"), wheel="tree_sitter_systemverilog")

@@ -61,11 +61,15 @@ PYTHON = Grammar(
         Unique(("dictionary",), ("#pair/key",), "the key", (".",), only="literal"),
         Unique(("argument_list",), ("#keyword_argument",), "the argument"),
         Unique(("import_from_statement",), ("name",), "the import", ("alias|.",)),
-        Unique(("module",), ("#import_from_statement",), "the import", (".",)),
-        Unique(("module",), ("#import_statement",), "the import", (".",)),
+        # What another module calls by the same name is another thing.
+        Unique(("module",), ("#import_from_statement/name", "#import_statement/name"), "the import", ("alias|.",)),
+        Unique(("module",), ("#import_from_statement",), "the import", (".",), only="all"),
+        Unique(("module",), ("#expression_statement/#assignment/right/#string",
+                             "#expression_statement/#augmented_assignment/right/#string"),
+               "the export", ("#string_content",), only="exported"),
     ),
     joins=frozenset({"import_from_statement"}),
-)
+)  # fmt: skip
 
 STARLARK = replace(
     PYTHON,

@@ -84,6 +84,14 @@ _NAMES = (
 _UNIQUE = (
     Unique(("program",), ("#import_statement/#import_clause/#named_imports/#import_specifier",
                           "#import_statement/#import_clause/#identifier"), "the import", ("alias|name|.",)),
+    # Each name is passed on once, whatever it is called where it comes from; "default" is one of them.
+    Unique(("program",), ("#export_statement/#export_clause/#export_specifier",
+                          "#export_statement/#namespace_export/#identifier",
+                          "#export_statement/#lexical_declaration/#variable_declarator",
+                          "#export_statement/#function_declaration", "#export_statement/#class_declaration",
+                          "#export_statement/#default"), "the export", ("alias|name|.",)),
+    Unique(("program",), ("#export_statement",), "the export of all of", ("source",), only="all"),
+    Unique(("program",), ("#expression_statement/#assignment_expression/left",), "the export", (".",), only="exports"),
     # A name may be exported where it is declared, or not: it is one name in either case.
     Unique(("program", "statement_block"), tuple(
         f"{way}{kind}" for kind in ("function_declaration", "class_declaration", "enum_declaration",

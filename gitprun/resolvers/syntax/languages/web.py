@@ -34,6 +34,8 @@ PHP = Grammar(
     ),
     unique=(
         Unique(("program",), ("#namespace_use_declaration",), "the use", (".",)),
+        Unique(("program",), ("#namespace_use_declaration/#namespace_use_clause",), "the use of",
+               ("alias|#qualified_name/#name|#name",), only="bound"),
         Unique(("program", "declaration_list"), ("#function_definition", "#method_declaration"), "the function"),
         Unique(("program",), tuple(f"#{kind}" for kind in _PHP_TYPES), "the type"),
         Unique(("declaration_list",), ("#property_declaration",), "the property"),
@@ -100,8 +102,8 @@ XML = Grammar(
     # Elements keep their order, for it is what the document says; attributes have none.
     scopes=(Scope(("STag", "EmptyElemTag"), (Group(("Attribute",)),)),),
     names=(Named(("Attribute",), ("#Name",)),),
-    unique=(Unique(("STag", "EmptyElemTag"), ("#Attribute",), "the attribute"),),
     atomic=frozenset({"AttValue", "CDSect", "PI", "Comment"}),
+    needed=False,
 )  # fmt: skip
 
 HTML = Grammar(
