@@ -25,7 +25,7 @@ _SHORTEST = 2
 _TELLING = 3
 _WORD: Final = re.compile(rb"\w+")
 _TEXT: Final = re.compile(rb"\"([^\"\n]{3,80})\"|'([^'\n]{3,80})'")
-_PATH: Final = re.compile(rb"(?<![\w$.:/])[A-Za-z_]\w+(?:::|\.)[A-Za-z_]\w+")
+_PATH: Final = re.compile(rb"(?<![\w$.:/])[A-Za-z_]\w+::[A-Za-z_]\w+")
 _NUMBER: Final = re.compile(rb"[:=\[,]\s*-?\d+(?:\.\d+)?\s*(?=[,\]}\n])")
 _DATA: Final = (".json", ".yml", ".yaml", ".toml")
 

@@ -16,6 +16,11 @@ from typing import Final
 from gitprun.resolvers.base import FileConflict, quote
 from gitprun.resolvers.naming import Names, wording_of
 
+_WORD: Final = re.compile(rb"[\w$]+")
+_IS_WORD: Final = re.compile(rb"[\w$]")
+_OPENED: Final = re.compile(rb"\s{0,9}(?:<[\w<>, .?\[\]]{0,99}>\s?)?\(")
+# A call by the bare name, or of the own object: another object's is another's.
+_OWN: Final = re.compile(rb"(?:(?:^|[^\w$.>:])(?:this|self|Self|super\(\))(?:\.|->|::)|^|[^\w$.>:])$")
 _CLOSURE: Final = re.compile(rb"\|[^|\n]{0,99}\|")
 # A list of parameters longer than this is generated.
 _LONGEST = 4000
@@ -36,14 +41,22 @@ class Arity:
 
 
 @dataclass(frozen=True, slots=True)
+class _Form:
+    """What stands around a declared name: before it on its line, between it and its list, and behind that."""
+
+    before: bytes
+    between: bytes = rb"\s{0,9}(?:<[^(\n]{0,199}>)?"
+    after: bytes = rb""
+
+
+@dataclass(frozen=True, slots=True)
 class _Row:
     """How one language declares.
 
-    ``forms`` are pairs: what ends right before the list, with NAME in it, and what begins right behind the list.
     ``optional`` finds a parameter that may be left out, ``many`` one that takes any number, ``own`` the object itself.
     """
 
-    forms: tuple[tuple[bytes, bytes], ...]
+    forms: tuple[_Form, ...]
     optional: bytes = rb"="
     many: bytes = rb"^\*|\.\.\."
     own: bytes = rb"(?!)"
@@ -51,24 +64,25 @@ class _Row:
 
 _TYPED: Final = _Row(
     (
-        (
-            rb"(?<!\bnew)(?<!\breturn)(?<!\bthrow)(?<!\belse)(?<!\bcase)(?<!\bawait)(?<=[\w>\]?])[ \t]+NAME\s*",
-            rb"\s*(?:\{|throws\b|=>|where\b|;)",
+        _Form(
+            rb"(?<![\w$])(?!(?:new|return|throw|else|case|await|yield)[ \t])\w+[>\]?]*[ \t]+$",
+            after=rb"\s*(?:\{|throws\b|=>|where\b|;)",
         ),
-        (rb"^[ \t]*NAME\s*", rb"\s*(?:\{|throws\b|:)"),
+        _Form(rb"^[ \t]*$", after=rb"\s*(?:\{|throws\b|:)"),
     ),
     many=rb"\.\.\.|^params\s",
 )
 _SCRIPT: Final = _Row(
     (
-        (rb"\bfunction\s*\*?\s*NAME\s*(?:<[^>\n]{0,99}>)?", rb""),
-        (
-            rb"\b(?:const|let|var)\s+NAME\s*(?::[^=\n]{0,99})?=\s*(?:async\s*)?",
+        _Form(rb"\bfunction\s*\*?\s*$"),
+        _Form(
+            rb"\b(?:const|let|var)\s+$",
+            rb"\s*(?::[^=\n]{0,99})?=\s*(?:async\s*)?",
             rb"\s*(?::[^;\n{]{0,199}?)?=>",
         ),
-        (
-            rb"^[ \t]+(?:(?:public|private|protected|static|async|override|abstract)\s+)*NAME\s*(?:<[^>\n]{0,99}>)?",
-            rb"\s*(?:\{|:[^;\n]{0,199}(?:\{|;))",
+        _Form(
+            rb"^[ \t]+(?:(?:public|private|protected|static|async|override|abstract)\s+)*$",
+            after=rb"\s*(?:\{|:[^;\n]{0,199}(?:\{|;))",
         ),
     ),
     optional=rb"=|^\w+\?",
@@ -77,25 +91,21 @@ _SCRIPT: Final = _Row(
 _ROWS: Final[dict[str, _Row]] = {
     **dict.fromkeys(
         ("py", "pyi"),
-        _Row(((rb"\bdef\s+NAME\s*", rb""),), optional=rb"=", many=rb"^\*", own=rb"^(?:self|cls)$"),
+        _Row((_Form(rb"\bdef\s+$"),), optional=rb"=", many=rb"^\*", own=rb"^(?:self|cls)$"),
     ),
     **dict.fromkeys(("ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs", "vue", "svelte"), _SCRIPT),
     **dict.fromkeys(("java", "cs"), _TYPED),
-    "go": _Row(((rb"^func\s+(?:\([^)\n]{0,99}\)\s*)?NAME\s*(?:\[[^\]\n]{0,99}\])?", rb""),), optional=rb"(?!)"),
-    "rs": _Row(
-        ((rb"\bfn\s+NAME\s*(?:<[^(\n]{0,199}>)?", rb""),),
+    "go": _Row(
+        (_Form(rb"^func\s+(?:\([^)\n]{0,99}\)\s*)?$", rb"\s*(?:\[[^\]\n]{0,99}\])?"),),
         optional=rb"(?!)",
-        own=rb"^&?(?:'\w+\s+)?(?:mut\s+)?self\b",
     ),
+    "rs": _Row((_Form(rb"\bfn\s+$"),), optional=rb"(?!)", own=rb"^&?(?:'\w+\s+)?(?:mut\s+)?self\b"),
     **dict.fromkeys(
         ("kt", "kts"),
-        _Row(
-            ((rb"\b(?:fun\s+(?:<[^>\n]{0,99}>\s*)?(?:[\w.<>]+\.)?|class\s+)NAME\s*", rb""),),
-            many=rb"^vararg\s",
-        ),
+        _Row((_Form(rb"\b(?:fun\s+(?:<[^>\n]{0,99}>\s*)?(?:[\w.<>]+\.)?|class\s+)$"),), many=rb"^vararg\s"),
     ),
-    "php": _Row(((rb"\bfunction\s+&?NAME\s*", rb""),)),
-    "rb": _Row(((rb"\bdef\s+(?:self\.)?NAME\s*", rb""),), optional=rb"=|^&|^\w+:", many=rb"^\*"),
+    "php": _Row((_Form(rb"\bfunction\s+&?$"),)),
+    "rb": _Row((_Form(rb"\bdef\s+(?:self\.)?$"),), optional=rb"=|^&|^\w+:", many=rb"^\*"),
 }
 
 
@@ -128,7 +138,9 @@ def find_recounted(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:
     if not base or not is_counted(path):
         return ()
     for side, own, other in (("main", conflict.main, conflict.unit), ("unit", conflict.unit, conflict.main)):
-        for name in sorted(redeclared(path, base, own)):
+        written = redeclared(path, base, own)
+        # What the other side does not write anew it cannot call in another way.
+        for name in sorted(written & {*_WORD.findall(lines_only_in(other, base))} if written else ()):
             old, new = lost_counts(path, base, own, name)
             new += declared_arities(path, merged, name)
             texts = (base, own, other, merged)
@@ -152,13 +164,29 @@ def declared_arities(path: str, text: bytes, name: bytes) -> list[Arity]:
 
 def _declarations(path: str, code: bytes, name: bytes) -> dict[int, list[bytes]]:
     """Return the parameters of each declaration of a name, by where its list opens."""
-    declared = {}
-    for pattern, after in _forms(_ending(path), name):
-        for found in pattern.finditer(code):
-            listed = _read_list(code, found.end() - 1)
+    declared: dict[int, list[bytes]] = {}
+    forms = _forms(_ending(path))
+    for at in _places(code, name):
+        before = code[code.rfind(b"\n", 0, at) + 1 : at]
+        for lead, between, after in forms:
+            if lead.search(before) is None or (opened := between.match(code, at + len(name))) is None:
+                continue
+            listed = _read_list(code, opened.end() - 1)
             if listed is not None and after.match(code, listed[1]):
-                declared[found.end() - 1] = listed[0]
+                declared[opened.end() - 1] = listed[0]
+                break
     return declared
+
+
+def _places(code: bytes, name: bytes) -> Iterator[int]:
+    """Yield where a name stands as a word."""
+    # Looked for as bytes: a pattern that begins with what may stand before it takes a hundred times as long.
+    at = code.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not _IS_WORD.match(code, end) and not (at and _IS_WORD.match(code, at - 1)):
+            yield at
+        at = code.find(name, end)
 
 
 def called_arities(path: str, text: bytes, name: bytes, *, bare: bool = False) -> Counter[int]:
@@ -172,10 +200,15 @@ def called_arities(path: str, text: bytes, name: bytes, *, bare: bool = False) -
 def _calls(path: str, text: bytes, name: bytes, *, bare: bool = False) -> Iterator[tuple[int, int]]:
     code = _code(path, text)
     declared = _declarations(path, code, name)
-    for call in (_bare_call_of if bare else _call_of)(name).finditer(code):
-        listed = None if call.end() - 1 in declared else _read_list(code, call.end() - 1)
+    for at in _places(code, name):
+        opened = _OPENED.match(code, at + len(name))
+        if opened is None or opened.end() - 1 in declared:
+            continue
+        if bare and _OWN.search(code[code.rfind(b"\n", 0, at) + 1 : at]) is None:
+            continue
+        listed = _read_list(code, opened.end() - 1)
         if listed is not None and not any(one.startswith((b"*", b"...", b"&")) for one in listed[0]):
-            yield call.start(), len(listed[0])
+            yield at, len(listed[0])
 
 
 def lost_counts(path: str, before: bytes, after: bytes, name: bytes) -> tuple[list[Arity], list[Arity]]:
@@ -251,24 +284,12 @@ def _blank(found: re.Match[bytes]) -> bytes:
     return lines or (b" " if found[0][:1] in (b"/", b"#") else b"0")
 
 
-@lru_cache(maxsize=256)
-def _forms(ending: str, name: bytes) -> tuple[tuple[re.Pattern[bytes], re.Pattern[bytes]], ...]:
-    word = rb"(?<![\w$])" + re.escape(name)
+@lru_cache(maxsize=64)
+def _forms(ending: str) -> tuple[tuple[re.Pattern[bytes], re.Pattern[bytes], re.Pattern[bytes]], ...]:
     return tuple(
-        (re.compile(before.replace(b"NAME", word) + rb"\(", re.MULTILINE), re.compile(after, re.MULTILINE))
-        for before, after in _ROWS[ending].forms
+        (re.compile(one.before), re.compile(one.between + rb"\("), re.compile(one.after, re.MULTILINE))
+        for one in _ROWS[ending].forms
     )
-
-
-@lru_cache(maxsize=256)
-def _call_of(name: bytes) -> re.Pattern[bytes]:
-    return re.compile(rb"(?<![\w$])" + re.escape(name) + rb"\s{0,9}(?:<[\w<>, .?\[\]]{0,99}>\s?)?\(")
-
-
-@lru_cache(maxsize=256)
-def _bare_call_of(name: bytes) -> re.Pattern[bytes]:
-    own = rb"(?<![\w$.>:])(?:(?:this|self|Self|super\(\))(?:\.|->|::))?"
-    return re.compile(own + re.escape(name) + rb"\s{0,9}(?:<[\w<>, .?\[\]]{0,99}>\s?)?\(")
 
 
 def _ending(path: str) -> str:

@@ -186,7 +186,7 @@ class TestResolversThatGoWrong:
     def test_one_that_raises_is_a_bug_report(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
-        def climb(conflict: FileConflict, *, every: bool) -> CascadeResult:
+        def climb(conflict: FileConflict, *, every: bool, keep: bool) -> CascadeResult:
             raise IndexError(conflict.path)
 
         monkeypatch.setattr(text, "run_cascade", climb)
@@ -204,7 +204,7 @@ class TestResolversThatGoWrong:
     def test_one_that_does_not_end_is_stopped(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
-        def climb(conflict: FileConflict, *, every: bool) -> CascadeResult:
+        def climb(conflict: FileConflict, *, every: bool, keep: bool) -> CascadeResult:
             while True:
                 try:
                     len(conflict.path)

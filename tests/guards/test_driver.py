@@ -21,6 +21,13 @@ CLASH_UNIT = BASE.replace("a Int", "a Bytes")
 FILE = "db/schema.prisma"
 
 
+@pytest.fixture(autouse=True)
+def not_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever starts the tests from an active environment has git-prun on PATH, and others have not."""
+    folders = (folder for folder in os.environ["PATH"].split(os.pathsep) if not (Path(folder) / "git-prun").exists())
+    monkeypatch.setenv("PATH", os.pathsep.join(folders))
+
+
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return make_repo(tmp_path / "r", db__schema_dot_prisma=BASE, notes_dot_txt="1\n2\n3\n")

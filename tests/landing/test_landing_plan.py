@@ -129,7 +129,7 @@ def test_plain_form() -> None:
                     {"path": "f", "kind": "contents", "detail": "CONFLICT", "resolver": "", "reason": "not proved"}
                 ],
                 "resolved": [{"path": "g", "resolver": "lines", "added": ["x"], "dropped": ["y"]}],
-                "suspects": [{"path": "h", "reason": "twice"}],
+                "suspects": [{"path": "h", "reason": "twice", "mend": ""}],
                 "accept": [],
             }
         ],

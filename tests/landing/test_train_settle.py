@@ -178,7 +178,9 @@ def test_a_file_that_is_too_large(tmp_path: Path) -> None:
 def test_the_next_proved_text_is_tried_before_a_branch_is_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def two_texts(conflict: FileConflict, state: Path | None, *, every: bool = False) -> CascadeResult:
+    def two_texts(
+        conflict: FileConflict, state: Path | None, *, every: bool = False, keep: bool = True
+    ) -> CascadeResult:
         texts = (Resolved(b"broken\n", "first"), Resolved(b"still broken\n", "second"), Resolved(b"good\n", "third"))
         return CascadeResult(texts if every else texts[:1])
 
