@@ -20,15 +20,15 @@ def follow_move(base: Lines, main: Lines, unit: Lines) -> Versions | None:
     Followed is one block that stands once in the base and whole at its new place, that the other side changed inside,
     and whose old and new surroundings the other side left alone.
     """
-    for mover, other, by_main in ((main, unit, True), (unit, main, False)):
-        changes, others = diff_lines(base, mover), diff_lines(base, other)
-        if changes is None or others is None:
-            return None
+    by_main, by_unit = diff_lines(base, main), diff_lines(base, unit)
+    if by_main is None or by_unit is None:
+        return None
+    for changes, other, others in ((by_main, unit, by_unit), (by_unit, main, by_main)):
         for move in _moves(base, changes):
             moved = _move_in_other(other, others, move)
             if moved is not None:
                 here = _relocate(base, move.start, move.stop, move.place, move.added)
-                return (here, main, moved) if by_main else (here, moved, unit)
+                return (here, main, moved) if other is unit else (here, moved, unit)
     return None
 
 

@@ -37,10 +37,10 @@ def merge_near(conflict: FileConflict) -> Resolved | Refused:
     # Without a base there are no changes to stand side by side, only two texts.
     if conflict.base is None:
         return Refused("both sides added the file")
-    versions = (triple.base, triple.main, triple.unit)
+    versions = follow_move(triple.base, triple.main, triple.unit) or (triple.base, triple.main, triple.unit)
     # Repeated lines leave open where a change belongs: where both extreme choices give one text, none of them
     # matters.
-    late, early = (_merge(*(follow_move(*versions) or versions), early=early) for early in (False, True))
+    late, early = (_merge(*versions, early=early) for early in (False, True))
     if isinstance(late, Refused):
         return late
     if late != early:
