@@ -79,7 +79,7 @@ rename)
   sed 's/import thanks/import thank_you/; s/thanks(/thank_you(/' say_reply.py >new && mv new say_reply.py
   files="say_thanks.py, say_reply.py" ;;
 twice)
-  printf 'from say_thanks import thanks\n\n\ndef twice(name):\n    return thanks(name) * 2\n' >say_twice.py
+  printf 'def twice(name):\n    import say_thanks\n\n    return say_thanks.thanks(name) * 2\n' >say_twice.py
   files="say_twice.py" ;;
 esac
 echo "scripted worker: edited $files"

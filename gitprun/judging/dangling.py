@@ -23,6 +23,9 @@ from gitprun.resolvers.base import TIME_LIMIT, Refused, quote
 from gitprun.resolvers.dangling import (
     begins_to_use,
     find_use,
+    gives_more,
+    imports_from,
+    is_telling,
     mentions,
 )
 from gitprun.resolvers.mending import find_rename, rename_lines
@@ -94,7 +97,10 @@ class _Rules:
     def names(self, half: _Half) -> Iterator[Dangling]:
         """Find names that a side ended and that no file of the merge has but those in which the other uses it anew."""
         own = self.read.facts_of(half.own)
-        ended = {name: change for change, facts in own for name in facts.ended}
+        ended: dict[bytes, list[TreeChange]] = {}
+        for change, facts in own:
+            for name in facts.ended:
+                ended.setdefault(name, []).append(change)
         written = {name: change for change, facts in own for name in facts.redeclared}
         if not ended and not written:
             return
@@ -103,8 +109,8 @@ class _Rules:
             for name in (ended.keys() | written.keys()) & facts.added:
                 users.setdefault(name, []).append(change)
         for name, changes in sorted(users.items()):
-            if name in ended:
-                yield from self._name(half, name, ended[name], changes)
+            for gone in ended.get(name, ()):
+                yield from self._name(half, name, gone, changes)
             if name in written:
                 yield from self._signature(half, name, written[name], changes)
 
@@ -112,17 +118,17 @@ class _Rules:
         source = self.read.changed(gone)
         kin = wording_of(source.path)
         texts = [(change, self.read.changed(change)) for change in changes]
-        # Cheap before dear: a side that renamed a thing mentions it nowhere in what it changed.
-        own = (one for one in half.own if self.read.facts(one).added)
-        if kin is None or any(mentions(self.read.changed(one).after, name) for one in own):
-            return
         users = {change.path for change, text in texts if begins_to_use(text, name, source.path)}
-        where = next((path for path in sorted(users) if ending_of(path) in kin.endings), None)
-        if where is None:
+        where = next((path for path in sorted(users) if kin and ending_of(path) in kin.endings), None)
+        if where is None or kin is None:
             return
-        for path in self.read.paths():
-            if ending_of(path) in kin.endings and path not in users and mentions(self.read.merged(path), name):
+        taken = {change.path for change, text in texts if imports_from(text, name, source.path)}
+        if users <= taken and source.after and not gives_more(source):
+            # Who says from where it takes a name can mean no other one.
+            if mentions(self.read.merged(gone.path), name):
                 return
+        elif not is_telling(name) or self._is_mentioned(half, name, users, kin):
+            return
         line = find_use(os.fsdecode(where), self.read.merged(where), name)
         if not line:
             return
@@ -136,6 +142,15 @@ class _Rules:
         whole = len(mended) == len(users)
         suspect = Suspect(path=show_path(where), reason=reason, mend=said if whole else "")
         yield Dangling(suspect, mended if whole else ())
+
+    def _is_mentioned(self, half: _Half, name: bytes, users: set[bytes], kin: Wording) -> bool:
+        """Check whether anything but those who begin to use a name has it."""
+        # Cheap before dear: a side that renamed a thing mentions it nowhere in what it changed.
+        own = (one for one in half.own if self.read.facts(one).added)
+        if any(mentions(self.read.changed(one).after, name) for one in own):
+            return True
+        paths = (path for path in self.read.paths() if ending_of(path) in kin.endings and path not in users)
+        return any(mentions(self.read.merged(path), name) for path in paths)
 
     def _signature(self, half: _Half, name: bytes, at: TreeChange, changes: list[TreeChange]) -> Iterator[Dangling]:
         """Find calls that the other side added with as many arguments as nothing of that name takes any more."""

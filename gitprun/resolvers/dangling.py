@@ -11,12 +11,15 @@ from functools import lru_cache
 from typing import Final
 
 from gitprun.resolvers.naming import Names, wording_of
+from gitprun.resolvers.references import spelt_in
 from gitprun.resolvers.signatures import lines_only_in, redeclared
 
 # A shorter name, or one in small letters only, is a word of many libraries ("size", "put").
 _SHORTEST = 5
 _TELLING: Final = re.compile(rb"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]|^[A-Z][a-z0-9]+$")
 _WORD: Final = re.compile(rb"[\w$]+")
+# What re-exports everything, in scripts and in Rust; what makes names in Python.
+_GIVING: Final = (b"export *", b"__getattr__", b"globals()", b"module.exports =")
 _PART: Final = re.compile(rb"\w+")
 
 
@@ -30,12 +33,12 @@ class ChangedText:
 
 
 def ended_names(change: ChangedText) -> Names:
-    """Return the names that a file declared and does not mention any more, as far as they tell what they name."""
+    """Return the names that a file declared and does not mention any more."""
     wording = wording_of(change.path)
     if wording is None or not change.before:
         return frozenset()
     lost = lines_only_in(change.before, change.after)
-    names = frozenset(name for name in wording.declared(lost) if _is_telling(name)) if lost else frozenset[bytes]()
+    names = wording.declared(lost) if lost else frozenset[bytes]()
     return names - frozenset(_WORD.findall(change.after)) if names else names
 
 
@@ -49,7 +52,7 @@ def added_words(change: ChangedText) -> Names:
     return frozenset(_WORD.findall(lines_only_in(change.after, change.before))) if change.after else frozenset()
 
 
-def _is_telling(name: bytes) -> bool:
+def is_telling(name: bytes) -> bool:
     """Check whether a name is one that somebody made up for a thing of the project."""
     return len(name) >= _SHORTEST and _TELLING.search(name) is not None
 
@@ -76,6 +79,27 @@ def begins_to_use(change: ChangedText, name: bytes, source: str) -> bool:
     own = {*_PART.findall(source.rpartition(".")[0].encode("utf-8", "surrogateescape"))} - {name}
     paths = [path for path in wording.paths.finditer(change.after) if _binds(change.after, path.start(), name)]
     return not paths or any(not own.isdisjoint(_PART.findall(path[0])) for path in paths)
+
+
+def imports_from(change: ChangedText, name: bytes, source: str) -> bool:
+    """Check whether a file says that it takes a name from the file at the path ``source``."""
+    wording = wording_of(change.path)
+    if wording is None or wording.imports is None:
+        return False
+    for found in wording.imports.finditer(change.after):
+        start, end = change.after.rfind(b"\n", 0, found.start() + 1) + 1, change.after.find(b"\n", found.end())
+        statement = change.after[start : end if end >= 0 else len(change.after)]
+        if name in statement and name in wording.imported(statement):
+            line = b" ".join(statement.split()).decode("utf-8", "replace")
+            if any(spelt.means(source) for spelt in spelt_in(change.path, line)):
+                return True
+    return False
+
+
+def gives_more(change: ChangedText) -> bool:
+    """Check whether a file may give names that it does not mention: those of another one, or made when asked for."""
+    wording = wording_of(change.path)
+    return any(sign in change.after for sign in _GIVING) or (wording is not None and wording.may_bind(change.after, ()))
 
 
 def _binds(text: bytes, at: int, name: bytes) -> bool:

@@ -96,6 +96,18 @@ NAMES = {
         {"src/B.php": "<?php\necho net_price();\n"},
         'src/B.php: main took "net_price" away in src/A.php, and line 2 uses it',
     ),
+    "a plain word that is taken from there": (
+        {"pkg/io.py": "def load(p):\n    return p\n", "pkg/other.py": "def load(p):\n    return p\n"},
+        {"pkg/io.py": "def read(p):\n    return p\n"},
+        {"app.py": "import os\nfrom pkg.io import (\n    load,\n)\n\nload(1)\n"},
+        'app.py: main renamed "load" to "read" in pkg/io.py, and line 3 uses it',
+    ),
+    "a plain word of a script": (
+        {"src/api.ts": "export const load = 1;\n", "src/other.ts": "export const load = 2;\n"},
+        {"src/api.ts": "export const read = 1;\n"},
+        {"src/page.ts": "import {\n  load,\n} from './api';\n\nload;\n"},
+        'src/page.ts: main renamed "load" to "read" in src/api.ts, and line 2 uses it',
+    ),
     "a class with its file": (
         {"src/CausalCell.java": "package a;\nclass CausalCell {}\n"},
         {"src/CausalCell.java": None},
@@ -332,6 +344,16 @@ FINE = {
         {"a.py": "def net_price():\n    pass\n", "b.py": "def net_price():\n    pass\n"},
         {"a.py": "\n"},
         {"c.py": "from b import net_price\n"},
+    ),
+    "a plain word that is taken from elsewhere": (
+        {"a.py": "def load():\n    pass\n", "b.py": "def load():\n    pass\n"},
+        {"a.py": "\n"},
+        {"c.py": "from b import load\n\nload()\n"},
+    ),
+    "a file that gives what another one has": (
+        {"pkg/api.ts": "export const load = 1;\n", "pkg/impl.ts": "export const save = 1;\n"},
+        {"pkg/api.ts": "export * from './impl';\n", "pkg/impl.ts": "export const save = 1;\nexport const load = 1;\n"},
+        {"page.ts": "import { load } from './pkg/api';\n\nload;\n"},
     ),
     "a word of many libraries": (
         {"a.py": "def size():\n    pass\n"},
