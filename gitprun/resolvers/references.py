@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -101,10 +102,7 @@ def _python(path: str, line: str) -> Iterator[Spelt]:
         return
     if found[3]:
         for each in found[3].split(","):
-            parts = tuple(each.split()[0].split(".")) if each.split() else ()
-            # One part alone may be anybody's.
-            if len(parts) > 1:
-                yield Spelt(parts, loose=True, bare=True)
+            yield from _python_module(path, tuple(each.split()[0].split(".")) if each.split() else ())
         return
     name = found[1].lstrip(".")
     dots, parts = len(found[1]) - len(name), tuple(filter(None, name.split(".")))
@@ -113,8 +111,19 @@ def _python(path: str, line: str) -> Iterator[Spelt]:
         parts = (*above, *parts)
     taken = [word.split()[0] for word in found[2].strip(" (").split(",") if word.split()]
     for whole in (parts, *((*parts, name) for name in taken)):
-        if dots or len(whole) > 1:
-            yield Spelt(whole, loose=not dots, bare=True)
+        if dots:
+            yield Spelt(whole, bare=True)
+        else:
+            yield from _python_module(path, whole)
+
+
+def _python_module(path: str, parts: Parts) -> Iterator[Spelt]:
+    """Yield the files that a module of these parts may be, one that is named without dots before it."""
+    if len(parts) > 1:
+        yield Spelt(parts, loose=True, bare=True)
+    elif parts and parts[0] not in sys.stdlib_module_names:
+        # One part alone may be a package's; of the project it stands at the top, or beside who asks for it.
+        yield from (Spelt((*above, *parts), bare=True) for above in ((), ("src",), _parts(path)[:-1]))
 
 
 def _dotted(_path: str, line: str) -> Iterator[Spelt]:

@@ -102,6 +102,12 @@ NAMES = {
         {"app.py": "import os\nfrom pkg.io import (\n    load,\n)\n\nload(1)\n"},
         'app.py: main renamed "load" to "read" in pkg/io.py, and line 3 uses it',
     ),
+    "a module at the top": (
+        {"store.py": "def load(p):\n    return p\n", "app.py": "x = 1\n"},
+        {"store.py": "def read(p):\n    return p\n"},
+        {"app.py": "from store import load\n\nx = load(1)\n"},
+        'app.py: main renamed "load" to "read" in store.py, and line 1 uses it',
+    ),
     "a plain word of a script": (
         {"src/api.ts": "export const load = 1;\n", "src/other.ts": "export const load = 2;\n"},
         {"src/api.ts": "export const read = 1;\n"},
@@ -389,6 +395,11 @@ FINE = {
         {"a.py": "def net_price():\n    pass\n"},
         {"a.py": "\n"},
         {"c.ts": "netPrice.net_price();\n"},
+    ),
+    "a module of the standard library": (
+        {"json.py": "def dumps():\n    pass\n"},
+        {"json.py": None},
+        {"app.py": "import json\nfrom json import dumps\n"},
     ),
     "a script became another": (
         {"src/util.js": "export const a = 1;\n"},

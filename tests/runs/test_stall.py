@@ -226,9 +226,7 @@ def test_a_stalled_unit_is_reported_and_goes_on(repo: Repo, tmp_path: Path) -> N
     opener.join()
     heard = [event.kind for event in events_of(repo, "a")]
     assert unit_of(repo, "a").state == "ready"
-    assert [kind for kind in heard if kind in ("unit.stalled", "unit.moving", "unit.exited")] == [
-        "unit.stalled",
-        "unit.moving",
-        "unit.exited",
-    ]
+    told = [kind for kind in heard if kind in ("unit.stalled", "unit.moving", "unit.exited")]
+    # A busy machine may let it stand still once more.
+    assert (told[:2], told[-1]) == (["unit.stalled", "unit.moving"], "unit.exited")
     assert unit_of(repo, "a").as_json()["stalled"] is None
