@@ -230,6 +230,30 @@ WORDINGS: Final = (
         ),
     ),
     Wording(
+        ("c", "h", "cc", "cpp", "cxx", "hpp", "hh"),
+        silent=_C_SILENT,
+        paths=re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE),
+        # At the margin a type and a name with parameters declare, whether a body follows or not.
+        declares=re.compile(
+            rb"^[ \t]*#[ \t]*define[ \t]+(\w+)|\b(?:struct|enum|union|class|namespace)[ \t]+(\w+)[ \t\n]*[{:]"
+            rb"|^[A-Za-z_][\w \t*&:<>,]{0,199}?\b(\w+)[ \t]*\([^;{}()]{0,400}\)[^;{}()\n]{0,40}(?:[;{]|$)"
+            rb"|^\}[ \t]*(\w+)[ \t]*;",
+            re.MULTILINE,
+        ),
+    ),
+    Wording(
+        ("swift",),
+        silent=_C_SILENT,
+        paths=re.compile(rb"^[ \t]*import[ \t]+([\w.]+)", re.MULTILINE),
+        declares=re.compile(rb"\b(?:func|class|struct|enum|protocol|actor|typealias|var|let|case)[ \t]+(\w+)"),
+    ),
+    Wording(
+        ("sh", "bash"),
+        silent=re.compile(rb"(?<![\w$&{])#[^\n]*"),
+        paths=re.compile(rb"^[ \t]*(?:source|\.)[ \t]+([^\s;&|]+)", re.MULTILINE),
+        declares=re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*\([ \t]*\)", re.MULTILINE),
+    ),
+    Wording(
         ("php",),
         silent=_C_SILENT,
         paths=re.compile(rb"^use\s+(?:function\s+|const\s+)?([\w\\]+)", re.MULTILINE),

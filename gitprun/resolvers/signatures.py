@@ -95,6 +95,15 @@ _ROWS: Final[dict[str, _Row]] = {
     ),
     **dict.fromkeys(("ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs", "vue", "svelte"), _SCRIPT),
     **dict.fromkeys(("java", "cs"), _TYPED),
+    # At the margin: what stands further in is a call, or a member whose class nobody reads here.
+    **dict.fromkeys(
+        ("c", "h"),
+        _Row(
+            (_Form(rb"^(?!return\b|else\b)[A-Za-z_][\w \t*]{0,199}[ \t*]$", after=rb"[^;{}()]{0,60}[;{]"),),
+            optional=rb"(?!)",
+            own=rb"^void$",
+        ),
+    ),
     "go": _Row(
         (_Form(rb"^func\s+(?:\([^)\n]{0,99}\)\s*)?$", rb"\s*(?:\[[^\]\n]{0,99}\])?"),),
         optional=rb"(?!)",

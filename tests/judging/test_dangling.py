@@ -114,6 +114,30 @@ NAMES = {
         {"src/page.ts": "import {\n  load,\n} from './api';\n\nload;\n"},
         'src/page.ts: main renamed "load" to "read" in src/api.ts, and line 2 uses it',
     ),
+    "c": (
+        {"src/a.h": "int open_store(const char *name);\n", "src/a.c": "int open_store(const char *name)\n{\n}\n"},
+        {"src/a.h": "int make_store(const char *name);\n", "src/a.c": "int make_store(const char *name)\n{\n}\n"},
+        {"src/b.c": '#include "a.h"\n\nint x(void)\n{\n\treturn open_store("a");\n}\n'},
+        'src/b.c: main renamed "open_store" to "make_store" in src/a.c, and line 5 uses it',
+    ),
+    "a macro": (
+        {"src/a.h": "#define MOST_ROWS 3\n"},
+        {"src/a.h": "#define MOST_LINES 3\n"},
+        {"src/b.cpp": '#include "a.h"\n\nint rows[MOST_ROWS];\n'},
+        'src/b.cpp: main renamed "MOST_ROWS" to "MOST_LINES" in src/a.h, and line 3 uses it',
+    ),
+    "swift": (
+        {"A.swift": "class SessionManager {}\n"},
+        {"A.swift": "class Session {}\n"},
+        {"B.swift": "let manager = SessionManager()\n"},
+        'B.swift: main renamed "SessionManager" to "Session" in A.swift, and line 1 uses it',
+    ),
+    "shell": (
+        {"lib.sh": "print_usage() {\n  :\n}\n"},
+        {"lib.sh": "show_usage() {\n  :\n}\n"},
+        {"run.sh": ". ./lib.sh\nprint_usage # as ever\n"},
+        'run.sh: main renamed "print_usage" to "show_usage" in lib.sh, and line 2 uses it',
+    ),
     "a class with its file": (
         {"src/CausalCell.java": "package a;\nclass CausalCell {}\n"},
         {"src/CausalCell.java": None},
@@ -161,6 +185,12 @@ CALLS = {
         {"tax.ts": "export function net(a: number, c: string, b?: Map<string, number>): number {\n  return a;\n}\n"},
         {"cart.ts": 'import { net } from "./tax";\n\nconst x = net(1);\n'},
         'cart.ts: main changed what "net" takes in tax.ts, and line 3 gives it 1 argument',
+    ),
+    "c": (
+        {"a.c": "int net(int a)\n{\n\treturn a;\n}\n"},
+        {"a.c": "int net(int a, int b)\n{\n\treturn a;\n}\n"},
+        {"b.c": "int x(void)\n{\n\treturn net(1);\n}\n"},
+        'b.c: main changed what "net" takes in a.c, and line 3 gives it 1 argument',
     ),
     "go": (
         {"a.go": "package a\n\nfunc Open(name string) error {\n\treturn nil\n}\n"},

@@ -32,6 +32,13 @@ COUNTED = {
         [Arity(1, 3), Arity(2, 2), Arity(1, 1)],
         {2: 1, 1: 1},
     ),
+    "c": (
+        "a.c",
+        "static int f(const char *a, int b);\nint f(const char *a, int b)\n{\n\tint x = f(a, 2);\n\treturn f(a);\n}\n"
+        "void g(void)\n{\n}\n",
+        [Arity(2, 2), Arity(2, 2)],
+        {2: 1, 1: 1},
+    ),
     "go": ("a.go", "func (s *S) f(a int, b ...string) error {\n\tf(1, 2, 3)\n}\n", [Arity(1, None)], {3: 1}),
     "rust": (
         "a.rs",
