@@ -21,6 +21,7 @@ from gitprun.capture.quarantine import Room, adopt, keep, open_room, users_objec
 from gitprun.git.command import Git
 from gitprun.git.pipe import pipe
 from gitprun.git.repo import Repository
+from gitprun.git.store import is_partial
 from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.model.names import Oid
 
@@ -169,7 +170,7 @@ class _ObjectImport:
         # A small file can claim a large object; measured by what it says of itself before anybody unpacks it.
         if self._may_be_heavy():
             self._weigh(sender, wanted)
-        partial = _is_partial(self.repository)
+        partial = is_partial(users_objects(self.repository))
         send = ("pack-objects", "--revs", "--stdout", "--quiet", *(() if partial else ("--thin",)))
         # In a partial clone links lead to what was never fetched; those of new commits are followed by the checks.
         strict = ("--fsck-objects",) if partial else ("--strict=badFilemode=error", "--fsck-objects")
@@ -357,8 +358,3 @@ def _refs_of(repository: Repository) -> dict[str, Oid]:
     words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags", "refs/remotes")
     rows = [row.split(" ", 1) for row in repository.git.run(*words).text.split("\n") if row]
     return {name: Oid(oid) for oid, name in rows}
-
-
-def _is_partial(repository: Repository) -> bool:
-    packs = users_objects(repository) / "pack"
-    return packs.is_dir() and any(name.endswith(".promisor") for name in os.listdir(packs))

@@ -49,6 +49,13 @@ class ObjectMissing(PrunError):
     """An object that something names is not there."""
 
 
+def is_partial(objects: Path) -> bool:
+    """Check whether a repository leaves objects with a server until they are asked for."""
+    packs = objects / "pack"
+    # Git marks each pack that it got from such a server, whatever the settings say by now.
+    return packs.is_dir() and any(name.endswith(".promisor") for name in os.listdir(packs))
+
+
 class ObjectStore:
     """The objects of one repository; stands for the repository itself, which is opened when more is asked of it."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.git.store import ObjectMissing
+from gitprun.git.store import ObjectMissing, is_partial
 from gitprun.git.trees import REGULAR, TreeChange, show_path
 from gitprun.git.walk import Trees
 from gitprun.judging.doubts import guarded
@@ -42,6 +42,7 @@ from gitprun.resolvers.signatures import (
 from gitprun.resolvers.translations import asked_keys, holds_translations, translated_keys
 
 NOT_READ = f"names of other files: not checked within {TIME_LIMIT:g} s of processor time"
+PARTIAL = "names of other files: not checked in a partial clone"
 MISSING = "names of other files: not checked: an object is not there"
 # A longer line is no import and no command, but data.
 _LONGEST = 500
@@ -72,6 +73,9 @@ def find_dangling(trees: Trees, sides: Sides, tree: Oid, state: Path | None) -> 
         # One path a line of the report: the first thing said of it is what has to be mended first.
         return tuple({one.suspect.path: one for one in reversed(found)}.values())
 
+    # There each text that is missing would be a question to a server.
+    if state is not None and is_partial(state.parent / "objects"):
+        return Unchecked("the merge", PARTIAL)
     said = guarded(look, state, "looking for what a merge relies on", NOT_READ, seconds=TIME_LIMIT)
     if isinstance(said, Refused):
         return Unchecked("the merge", said.reason)

@@ -521,6 +521,17 @@ def test_an_object_that_is_not_there_is_said(tmp_path: Path) -> None:
     )
 
 
+def test_nothing_is_fetched_into_a_partial_clone(tmp_path: Path) -> None:
+    repo = pygit2.init_repository(tmp_path, bare=True)
+    (tmp_path / "objects" / "pack" / "pack-1.promisor").write_text("")
+    trees = Trees(repo)
+    tree = write_tree(repo, {"a.py": "1\n"})
+    sides = Sides(base=tree, main=tree, unit=tree, by_main={}, by_unit={})
+    assert find_dangling(trees, sides, tree, tmp_path / "prun") == Unchecked(
+        "the merge", "names of other files: not checked in a partial clone"
+    )
+
+
 def test_a_landing_holds_it_and_lets_it_pass_by_name(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", prices_dot_py="def net_price():\n    return 1\n")
     repo.switch("topic", new=True)
